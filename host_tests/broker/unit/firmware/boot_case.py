@@ -1,4 +1,4 @@
-# boot_case.py - the firmware's start with a broker that a test makes fail, in a folder of its own.
+# boot_case.py - the firmware's start with a fake program that may fail, in a folder of its own.
 import os
 import sys
 import unittest
@@ -57,9 +57,9 @@ class Machine:
         return 1
 
 
-class Case(unittest.TestCase):
+class BootCase(unittest.TestCase):
     def setUp(self):
-        self.kept = starts._boot, boot.app, starts.machine, safe.stay
+        self.kept = starts._boot, boot.app, starts.machine, safe.stay, boot.links.make
         slotmq_run.safe = sys.modules["slotmq_run.safe"] = safe
         self.app = boot.app = App()
         starts._boot = lambda: boot  # other tests import the modules anew
@@ -68,7 +68,7 @@ class Case(unittest.TestCase):
         self.folder += "/"
 
     def tearDown(self):
-        starts._boot, boot.app, starts.machine, safe.stay = self.kept
+        starts._boot, boot.app, starts.machine, safe.stay, boot.links.make = self.kept
 
     def write(self, name, text):
         with open(self.folder + name, "w") as file:  # noqa: PTH123

@@ -68,18 +68,18 @@ class TestApplication(unittest.TestCase):
         self.seen = boot.app.broker.seen
         return starts.run()
 
-    def test_there_need_be_none(self):
+    def test_without_an_application_the_broker_runs(self):
         self.assertEqual(starts.run(), 0)
         self.assertEqual(self.seen, ["tables", 250, 250, 250])
 
-    def test_it_is_loaded_before_the_tables_and_started_before_the_first_turn(self):
+    def test_it_is_loaded_before_the_tables_and_started_after_them(self):
         text = "import sys\nLOADED = []\n"
         text += "def start(broker):\n broker.seen.append('start')\n"
         self.assertEqual(self.run_it(text), 0)
         self.assertEqual(self.seen, ["tables", "start", 250, 250, 250])
         self.assertEqual(sys.modules["app"].LOADED, [])
 
-    def test_the_watchdog_runs_before_it_is_started_and_it_has_all_of_its_time(self):
+    def test_the_watchdog_starts_before_it_and_is_fed_after_its_start(self):
         done = []
 
         class Dog(boot.watch.Dog):
@@ -111,19 +111,19 @@ class TestApplication(unittest.TestCase):
         self.assertEqual(self.seen.count(5), 3)
         self.assertTrue(self.seen.count("task") > 1)
 
-    def test_one_that_has_ended_leaves_the_broker_running(self):
+    def test_after_a_coroutine_has_ended_the_broker_runs_on(self):
         text = "async def start(broker):\n broker.seen.append('task')\n"
         self.assertEqual(self.run_it(text), 0)
         self.assertEqual(self.seen.count(5), 3)
         self.assertEqual(self.seen.count("task"), 1)
 
-    def test_what_cannot_be_loaded_is_safe_mode_at_once(self):
+    def test_one_that_cannot_be_loaded_is_safe_mode_at_once(self):
         for text in ("def start(broker:\n", "import nothing_of_that_name\n", "x = 1\n"):
             self.assertEqual(self.run_it(text), 1)
             self.assertEqual(self.seen, [])
             self.assertFalse("slotmq.boots" in os.listdir())  # noqa: PTH208
 
-    def test_three_starts_that_it_ends_are_followed_by_safe_mode(self):
+    def test_three_starts_that_end_by_its_exception_are_safe_mode(self):
         for text in (
             "raise OSError(5)\n",
             "def start(broker):\n raise OSError(5)\n",
@@ -135,6 +135,6 @@ class TestApplication(unittest.TestCase):
                     self.run_it(text)
             self.assertEqual(self.run_it(text), 1)
 
-    def test_what_start_returns_must_be_of_use(self):
+    def test_start_must_return_a_function_a_coroutine_or_none(self):
         with self.assertRaises(TypeError):
             self.run_it("def start(broker):\n return 5\n")

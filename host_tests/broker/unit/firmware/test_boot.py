@@ -1,10 +1,10 @@
-"""The firmware's start: what it needs, and what it leaves in memory."""
+"""The firmware's start: order of its steps, and what it stores."""
 
-from boot_case import HOST, Case, boot, starts
+from boot_case import HOST, BootCase, boot, starts
 
 
-class TestBoot(Case):
-    def test_it_runs_the_broker_with_the_boards_limits(self):
+class TestBoot(BootCase):
+    def test_it_runs_the_broker_with_the_limits_of_the_board(self):
         self.write("network.json", HOST)
         self.assertEqual(starts.run(self.folder, turns=3), 0)
         expected = ["-c", self.folder + "slotmq.conf", "--board", "RPI_PICO_W"]
@@ -12,7 +12,7 @@ class TestBoot(Case):
         self.assertEqual(self.app.broker.turned, 3)
         self.assertEqual(self.files(), ["network.json"])
 
-    def test_a_start_that_lives_for_a_minute_is_forgotten(self):
+    def test_after_a_minute_a_start_does_not_count_as_failed(self):
         self.write("network.json", HOST)
         now = [0]
 
@@ -37,7 +37,7 @@ class TestBoot(Case):
         self.assertEqual(seen[0], ["network.json", "slotmq.boots"])
         self.assertEqual(seen[-1], ["network.json"])
 
-    def test_a_clock_that_finds_no_heap_ends_nothing(self):
+    def test_a_memory_error_of_the_clock_does_not_end_the_broker(self):
         from slotmq_run import wall
 
         asked = []
@@ -59,7 +59,7 @@ class TestBoot(Case):
             wall.Clock.step, boot.ticks_ms = kept
         self.assertEqual(len([now for now in asked if now]), 3)
 
-    def test_the_link_begins_before_the_tables_are_made_and_the_dog_watches_it(self):
+    def test_the_link_starts_before_the_broker_and_under_the_watchdog(self):
         self.write("network.json", HOST)
         seen = []
 
@@ -94,19 +94,19 @@ class TestBoot(Case):
             boot.links.make, boot.watch.Dog = kept
         self.assertEqual(seen[-6:], ["dog", "link", "no dog", "broker", "dog", "no dog"])
 
-    def test_ctrl_c_is_an_orderly_end(self):
+    def test_ctrl_c_ends_with_status_0(self):
         self.write("network.json", HOST)
         self.app.broker.fail = KeyboardInterrupt()
         self.assertEqual(starts.run(self.folder), 0)
 
-    def test_a_broker_that_fails_is_heard_of(self):
+    def test_an_exception_of_the_broker_is_raised_and_counted(self):
         self.write("network.json", HOST)
         self.app.broker.fail = ValueError("a bug")
         with self.assertRaises(ValueError):
             starts.run(self.folder)
         self.assertEqual(self.files(), ["network.json", "slotmq.boots"])
 
-    def test_what_hangs_while_it_is_loaded_is_bitten(self):
+    def test_the_watchdog_runs_while_the_code_is_loaded(self):
         self.write("network.json", HOST)
         dogs = []
 
@@ -136,7 +136,7 @@ class TestBoot(Case):
             watch.Dog = kept
         self.assertEqual(dogs[:4], [8000, "start", "load", "release"])
 
-    def test_ctrl_c_while_it_loads_is_no_dead_start(self):
+    def test_ctrl_c_while_the_code_is_loaded_is_no_failed_start(self):
         self.write("network.json", HOST)
 
         def fails():

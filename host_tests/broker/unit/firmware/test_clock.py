@@ -8,6 +8,7 @@ import board_case  # noqa: F401 - the folder of the firmware
 from slotmq_run import wall
 
 TIME, DNS = "192.168.1.9", "192.168.1.1"
+NAME = "time.example"
 NOW = 1_790_000_000  # seconds since 1970
 
 
@@ -28,7 +29,7 @@ class Machine:
 
 
 class Socket:
-    """In place of the module, and of what it makes: a time server, and a DNS server."""
+    """In place of the module and its sockets: a time server and a DNS server."""
 
     AF_INET = SOCK_DGRAM = 1
 
@@ -78,15 +79,16 @@ class Link:
 
 
 class Settings:
-    def __init__(self, remote_admin):
+    def __init__(self, remote_admin, record):
         self.remote_admin = remote_admin
+        self.record = record
 
 
 class Broker:
     """What a clock needs of one."""
 
-    def __init__(self, remote_admin=True):
-        self.settings = Settings(remote_admin)
+    def __init__(self, remote_admin=True, record=()):
+        self.settings = Settings(remote_admin, record)
         self.callbacks = []
         self.published = []
 
@@ -97,7 +99,7 @@ class Broker:
     def publish(self, topic, payload):
         self.published.append((topic, payload))
 
-    def tell(self, payload):
+    def receive(self, payload):
         for callback in self.callbacks:
             callback("$SLOTMQ/time", payload, 0, 0)
 
@@ -114,14 +116,16 @@ class TestClock(unittest.TestCase):
     def answer(self, seconds, fraction=bytes(4)):
         self.net.answers.append(bytes(40) + seconds.to_bytes(4, "big") + fraction)
 
-    def clock(self):
-        clock = wall.Clock(TIME, Link())
-        clock.follow(Broker())
+    def clock(self, server=TIME, dns=DNS, **broker):
+        """A clock that has made its first step."""
+        self.broker = Broker(**broker)
+        clock = wall.Clock(server, Link(dns))
+        clock.follow(self.broker)
+        clock.step(1)
         return clock
 
-    def test_an_answer_sets_the_clock_and_the_next_question_is_a_days(self):
+    def test_an_answer_sets_the_clock_for_a_day(self):
         clock = self.clock()
-        clock.step(1)
         self.answer(NOW + 2208988800)
         clock.step(200)
         self.assertTrue(clock.is_set)
@@ -132,18 +136,12 @@ class TestClock(unittest.TestCase):
         clock.step(90_000_000)
         self.assertEqual(self.net.asked, 2)
 
-    def test_no_answer_is_asked_for_again_after_a_minute(self):
+    def test_without_an_answer_it_asks_again_after_a_minute(self):
         clock = wall.Clock(TIME, Link())
         for now in range(0, 150_000, 200):
             clock.step(now)
         self.assertEqual((self.net.asked, self.net.open), (3, 1))
         self.assertFalse(clock.is_set)
-
-    def by_name(self, dns=DNS):
-        clock = wall.Clock("time.example", Link(dns))
-        clock.follow(Broker())
-        clock.step(1)
-        return clock
 
     def named(self, address, number=None):
         """What DNS answers to the last question."""
@@ -151,8 +149,8 @@ class TestClock(unittest.TestCase):
         record = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + bytes(map(int, address.split(".")))
         return (number or asked[:2]) + b"\x81\x80\0\1\0\1\0\0\0\0" + asked[12:] + record
 
-    def test_a_name_is_asked_of_the_networks_dns_server(self):
-        clock = self.by_name()
+    def test_a_name_is_resolved_by_the_networks_dns_server(self):
+        clock = self.clock(NAME)
         self.assertEqual(self.net.questions[0][0], DNS)
         self.assertTrue(b"\4time\7example\0" in self.net.questions[0][1])
         self.net.answers.append(self.named(TIME))
@@ -163,20 +161,16 @@ class TestClock(unittest.TestCase):
         self.assertTrue(clock.is_set)
         self.assertEqual(self.net.open, 0)
 
-    def test_how_long_dns_took_is_no_error_of_the_time(self):
-        clock = wall.Clock("time.example", Link())
-        broker = Broker()
-        broker.settings.record = [b"#"]
-        clock.follow(broker)
-        clock.step(1)
+    def test_the_duration_of_dns_does_not_count_as_an_error(self):
+        clock = self.clock(NAME, record=[b"#"])
         self.net.answers.append(self.named(TIME))
         clock.step(5001)
         self.answer(NOW + 2208988800)
         clock.step(5201)
-        self.assertEqual(broker.published, [("$SLOTMQ/time", b"%d.000 200 ntp" % NOW)])
+        self.assertEqual(self.broker.published, [("$SLOTMQ/time", b"%d.000 200 ntp" % NOW)])
 
-    def test_answers_of_others_are_passed_over(self):
-        clock = self.by_name()
+    def test_other_answers_are_ignored(self):
+        clock = self.clock(NAME)
         right = self.named(TIME)
         for wrong in (b"", b"\0", right[:11], self.named(TIME, b"no"), bytes(512)):
             self.net.answers.append(wrong)
@@ -186,16 +180,16 @@ class TestClock(unittest.TestCase):
         clock.step(400)
         self.assertEqual(self.net.asked, 1)
 
-    def test_dns_that_does_not_answer_is_asked_again_after_a_minute(self):
-        clock = self.by_name()
+    def test_without_an_answer_dns_is_asked_again_after_a_minute(self):
+        clock = self.clock(NAME)
         for now in range(200, 150_000, 200):
             clock.step(now)
         self.assertEqual((len(self.net.questions), self.net.asked, self.net.open), (3, 0, 1))
         numbers = [question[:2] for _, question in self.net.questions]
         self.assertTrue(len(set(numbers)) > 1)
 
-    def test_a_name_that_nobody_knows_is_asked_again_after_a_minute(self):
-        clock = self.by_name()
+    def test_an_unknown_name_is_asked_again_after_a_minute(self):
+        clock = self.clock(NAME)
         self.net.answers.append(self.named(TIME)[:-4])
         clock.step(200)
         self.assertEqual((self.net.asked, self.net.open), (0, 0))
@@ -204,74 +198,54 @@ class TestClock(unittest.TestCase):
         clock.step(60_100)
         self.assertEqual(len(self.net.questions), 2)
 
-    def test_a_network_without_dns_and_a_name_that_is_none_are_tried_again(self):
-        self.by_name("0.0.0.0").step(61_000)
-        clock = wall.Clock("time..example", Link())
-        clock.step(1)
-        clock.step(61_000)
+    def test_without_dns_or_with_an_invalid_name_no_query_is_sent(self):
+        self.clock(NAME, "0.0.0.0").step(61_000)
+        self.clock("time..example").step(61_000)
         self.assertEqual((self.net.questions, self.net.open), ([], 0))
 
-    def test_dns_is_put_away_when_it_has_answered(self):
-        self.by_name()
+    def test_the_dns_module_is_unloaded_after_the_query(self):
+        self.clock(NAME)
         self.assertTrue("slotmq_run.dns" not in sys.modules)
 
-    def test_a_server_that_does_not_know_the_time_is_not_believed(self):
+    def test_a_server_with_a_time_of_1970_is_ignored(self):
         clock = self.clock()
-        clock.step(1)
         self.answer(2208988800)  # 1970
         clock.step(200)
         self.assertFalse(clock.is_set)
         self.assertEqual(self.rtc.when, None)
 
-    def test_after_2036_the_count_has_begun_anew(self):
+    def test_the_next_era_of_ntp_after_2036(self):
         clock = self.clock()
-        clock.step(1)
         self.answer(100)
         clock.step(200)
         self.assertEqual(self.rtc.when[:3], (2036, 2, 7))
 
-    def test_a_client_tells_it(self):
-        broker = Broker()
-        clock = wall.Clock("$SLOTMQ/time", Link())
-        clock.follow(broker)
-        for wrong in (b"", b"noon", b"5", b"-1"):
-            broker.tell(wrong)
-            self.assertFalse(clock.is_set)
-        broker.tell(b"%d" % NOW)
-        self.assertEqual(self.rtc.when[:3], (2026, 9, 21))
-        clock.step(10**6)
-        self.assertEqual(self.net.asked, 0)
+    def test_a_client_sets_it(self):
+        for payload, when in (
+            (b"%d" % NOW, (14, 13, 20)),
+            (b"%d.250 40 harvester" % NOW, (14, 13, 20)),  # with a fraction and an error
+        ):
+            clock = self.clock("$SLOTMQ/time")
+            for wrong in (b"", b"noon", b"5", b"-1"):
+                self.broker.receive(wrong)
+                self.assertFalse(clock.is_set)
+            self.broker.receive(payload)
+            self.assertEqual(self.rtc.when[:3], (2026, 9, 21))
+            self.assertEqual(self.rtc.when[4:7], when)
+            clock.step(10**6)
+            self.assertEqual(self.net.asked, 0)
 
-    def test_a_harvester_tells_it_with_a_fraction_and_an_error(self):
-        broker = Broker()
-        clock = wall.Clock("$SLOTMQ/time", Link())
-        clock.follow(broker)
-        broker.tell(b"%d.250 40 harvester" % NOW)
-        self.assertEqual(self.rtc.when[4:7], (14, 13, 20))
+    def test_without_remote_admin_no_client_sets_it(self):
+        self.clock("$SLOTMQ/time", remote_admin=False)
+        self.assertEqual(self.broker.callbacks, [])
 
-    def test_nobody_tells_it_without_remote_admin(self):
-        broker = Broker(remote_admin=False)
-        clock = wall.Clock("$SLOTMQ/time", Link())
-        clock.follow(broker)
-        self.assertEqual(broker.callbacks, [])
-
-    def test_a_broker_that_records_is_told_the_servers_time(self):
-        broker = Broker()
-        broker.settings.record = [b"#"]
-        clock = wall.Clock(TIME, Link())
-        clock.follow(broker)
-        clock.step(1)
-        self.answer(NOW + 2208988800, b"\x40\0\0\0")
-        clock.step(201)
-        told = [("$SLOTMQ/time", b"%d.250 200 ntp" % NOW)]
-        self.assertEqual(broker.published, told)
-
-    def test_a_broker_that_records_nothing_is_told_nothing(self):
-        broker = Broker()
-        clock = wall.Clock(TIME, Link())
-        clock.follow(broker)
-        clock.step(1)
-        self.answer(NOW + 2208988800)
-        clock.step(200)
-        self.assertTrue(clock.is_set)
-        self.assertEqual(broker.published, [])
+    def test_the_time_is_published_for_a_broker_that_records(self):
+        for record, published in (
+            ([b"#"], [("$SLOTMQ/time", b"%d.250 200 ntp" % NOW)]),
+            ((), []),
+        ):
+            clock = self.clock(record=record)
+            self.answer(NOW + 2208988800, b"\x40\0\0\0")
+            clock.step(201)
+            self.assertTrue(clock.is_set)
+            self.assertEqual(self.broker.published, published)

@@ -25,11 +25,11 @@ GOOD = answered(TO_NAME + ADDRESS)
 
 
 class TestQuestion(unittest.TestCase):
-    def test_it_is_what_dns_understands(self):
+    def test_a_name_becomes_a_query(self):
         self.assertEqual(dns.question("pool.ntp.org", b"\x12\x34"), ASKED)
         self.assertEqual(dns.question("Pool.NTP.org.", b"\x12\x34"), ASKED)
 
-    def test_what_is_no_name(self):
+    def test_an_invalid_name_is_refused(self):
         for name in ("", ".", "a..b", ".a", "x" * 64 + ".org"):
             with self.assertRaises(ValueError):
                 dns.question(name, b"12")
@@ -39,44 +39,44 @@ class TestAnswer(unittest.TestCase):
     def check(self, packet, expected):
         self.assertEqual(dns.answer(packet, ASKED), expected)
 
-    def test_an_address(self):
+    def test_the_address_is_returned(self):
         self.check(GOOD, "192.0.2.7")
 
-    def test_behind_another_name_and_what_is_no_address(self):
+    def test_other_records_before_the_address_are_skipped(self):
         self.check(
             answered(TO_NAME + OTHER_NAME, TO_NAME + IP6, TO_NAME + OF_CHAOS, NAME + ADDRESS),
             "192.0.2.7",
         )
 
-    def test_a_server_that_writes_names_in_capitals(self):
+    def test_case_does_not_matter(self):
         self.check(answered(TO_NAME + ADDRESS, asked=b"\4POOL\3ntp\3ORG\0"), "192.0.2.7")
 
-    def test_an_answer_to_another_question_is_none(self):
+    def test_an_answer_to_another_query_is_ignored(self):
         self.check(answered(TO_NAME + ADDRESS, number=b"\x12\x35"), None)
         self.check(answered(TO_NAME + ADDRESS, asked=b"\4poof\3ntp\3org\0"), None)
         self.check(ASKED, None)  # the question itself
         self.check(b"", None)
 
-    def test_no_such_name(self):
+    def test_without_an_address_the_answer_is_empty(self):
         self.check(answered(flags=b"\x81\x83"), "")
         self.check(answered(TO_NAME + IP6), "")
 
-    def test_cut_off_anywhere_it_is_no_address(self):
+    def test_a_cut_answer_has_no_address(self):
         for end in range(len(GOOD)):
             self.assertTrue(dns.answer(GOOD[:end], ASKED) in (None, ""))
 
-    def test_a_pointer_in_circles_is_not_followed(self):
+    def test_a_pointer_to_itself_is_not_followed(self):
         here = len(answered())
         circle = bytes((0xC0 | here >> 8, here & 255))
         self.check(answered(circle + ADDRESS), "192.0.2.7")
 
-    def test_lengths_that_lead_nowhere(self):
+    def test_invalid_lengths(self):
         for wrong in (b"\x40", b"\xbf", b"\x3f", TO_NAME + b"\0\5\0\1\0\0\0\0\xff\xff"):
             self.check(answered(wrong), "")
             self.check(answered(wrong + b"\0" * 20), "")
 
-    def test_any_byte_may_be_another(self):
-        """Whatever comes, it is an answer of one of three kinds."""
+    def test_any_byte_may_be_wrong(self):
+        """The result is always None, empty or an address."""
         for at in range(len(GOOD)):
             for value in (0, 1, 0x3F, 0x40, 0x80, 0xC0, 0xFF):
                 found = dns.answer(GOOD[:at] + bytes((value,)) + GOOD[at + 1 :], ASKED)

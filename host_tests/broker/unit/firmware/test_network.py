@@ -1,42 +1,23 @@
 """The firmware's network: it comes up, logs why it does not, and retries for ever."""
 
 import sys
-import unittest
 
-from board_case import AIR, ESP32, RP2, W5500, use
+from board_case import AIR, ESP32, RP2, W5500
+from network_case import NetworkCase
 
-HOME = {"link": "station", "ssid": "home", "password": "secret"}
-STEP_MS = 200
-
-
-class Case(unittest.TestCase):
-    def start(self, port, config=HOME, **facts):
-        self.links, self.watch, self.network, self.machine = use(port, **facts)
-        self.link = self.links.make(config)
-        self.told = []
-
-    def run_for(self, seconds):
-        for _ in range(seconds * 1000 // STEP_MS):
-            AIR.now += STEP_MS
-            if self.link.step(AIR.now):
-                self.told.append(self.link.told())
+WIFI = (RP2, ESP32)
 
 
-class TestStation(Case):
-    def each(self):
-        for port in (RP2, ESP32):
-            self.start(port)
-            yield port
-
-    def test_it_joins(self):
-        for _ in self.each():
-            AIR.points["home"] = "secret"
-            self.link.start(0)
+class TestStation(NetworkCase):
+    def test_it_comes_up(self):
+        for port in WIFI:
+            self.join(port)
             self.run_for(2)
-            self.assertEqual(self.told, ["wifi home: up, 192.168.1.7"])
+            self.assertEqual(self.log, ["wifi home: up, 192.168.1.7"])
 
-    def test_dhcp_that_takes_fifteen_seconds_is_waited_for(self):
-        for _ in self.each():
+    def test_it_waits_for_slow_dhcp(self):
+        for port in WIFI:
+            self.start(port)
             AIR.points["home"] = "secret"
             AIR.dhcp_ms = 15000
             self.link.start(0)
@@ -44,47 +25,47 @@ class TestStation(Case):
             self.assertTrue(self.link.up)
             self.assertEqual(AIR.attempts, 1)
 
-    def test_dhcp_that_never_answers_is_asked_anew(self):
-        for _ in self.each():
+    def test_without_dhcp_it_tries_again(self):
+        for port in WIFI:
+            self.start(port)
             AIR.points["home"] = "secret"
             AIR.dhcp_ms = 10**9
             self.link.start(0)
             self.run_for(60)
-            self.assertEqual(self.told, ["wifi home: no answer; it is tried again"])
+            self.assertEqual(self.log, ["wifi home: no answer; it is tried again"])
             self.assertTrue(2 <= AIR.attempts <= 4)
             AIR.dhcp_ms = 100
             self.run_for(60)
             self.assertTrue(self.link.up)
 
-    def test_no_access_point_is_told_once_and_tried_for_ever(self):
-        for _ in self.each():
+    def test_without_an_access_point_it_logs_once_and_tries_for_ever(self):
+        for port in WIFI:
+            self.start(port)
             self.link.start(0)
             self.run_for(600)
-            self.assertEqual(self.told, ["wifi home: no such access point; it is tried again"])
+            self.assertEqual(self.log, ["wifi home: no such access point; it is tried again"])
             self.assertTrue(18 <= AIR.attempts <= 30, AIR.attempts)
             AIR.points["home"] = "secret"
             self.run_for(32)
             self.assertTrue(self.link.up)
 
-    def test_a_wrong_password_is_named_and_not_shown(self):
-        for _ in self.each():
-            AIR.points["home"] = "another"
-            self.link.start(0)
+    def test_a_wrong_password_is_logged_without_the_password(self):
+        for port in WIFI:
+            self.join(port, password="another")
             self.run_for(60)
-            self.assertEqual(self.told, ["wifi home: wrong password; it is tried again"])
+            self.assertEqual(self.log, ["wifi home: wrong password; it is tried again"])
 
-    def test_a_link_that_is_lost_comes_back(self):
-        for _ in self.each():
-            AIR.points["home"] = "secret"
-            self.link.start(0)
+    def test_a_lost_link_comes_up_again(self):
+        for port in WIFI:
+            self.join(port)
             self.run_for(2)
             del AIR.points["home"]
             self.run_for(100)
             self.assertFalse(self.link.up)
             AIR.points["home"] = "secret"
             self.run_for(32)
-            self.assertEqual(self.told[1], "wifi home: lost; it is tried again")
-            self.assertEqual(self.told[-1], "wifi home: up, 192.168.1.7")
+            self.assertEqual(self.log[1], "wifi home: lost; it is tried again")
+            self.assertEqual(self.log[-1], "wifi home: up, 192.168.1.7")
             # and once it is up, the next loss is answered as quickly as the first
             del AIR.points["home"]
             self.run_for(1)
@@ -92,8 +73,9 @@ class TestStation(Case):
             self.run_for(3)
             self.assertTrue(self.link.up)
 
-    def test_a_driver_that_raises_is_tried_again(self):
-        for _ in self.each():
+    def test_after_an_error_of_the_driver_it_tries_again(self):
+        for port in WIFI:
+            self.start(port)
             AIR.points["home"] = "secret"
             works = self.link.nic.connect
 
@@ -103,15 +85,16 @@ class TestStation(Case):
             self.link.nic.connect = fails
             self.link.start(0)
             self.run_for(5)
-            self.assertEqual(len(self.told), 1)
-            self.assertTrue(self.told[0].startswith("wifi home: error "), self.told)
-            self.assertTrue(self.told[0].endswith("; it is tried again"))
+            self.assertEqual(len(self.log), 1)
+            self.assertTrue(self.log[0].startswith("wifi home: error "), self.log)
+            self.assertTrue(self.log[0].endswith("; it is tried again"))
             self.link.nic.connect = works
             self.run_for(32)
             self.assertTrue(self.link.up)
 
-    def test_what_a_driver_raises_is_told_once_until_it_is_another(self):
-        for _ in self.each():
+    def test_the_same_error_is_logged_once(self):
+        for port in WIFI:
+            self.start(port)
             AIR.points["home"] = "secret"
             numbers = [5] * 4 + [12] * 100
 
@@ -121,11 +104,11 @@ class TestStation(Case):
             self.link.nic.connect = fails
             self.link.start(0)
             self.run_for(600)
-            self.assertEqual(len(self.told), 2, self.told)
+            self.assertEqual(len(self.log), 2, self.log)
             self.assertTrue(len(numbers) < 90)
 
 
-class TestEthernet(Case):
+class TestEthernet(NetworkCase):
     def wired(self, port=W5500, **config):
         self.start(port, {"link": "host"})
         kept = sys.modules.get("machine")
@@ -142,31 +125,31 @@ class TestEthernet(Case):
         AIR.dhcp_ms = 3000
         self.link.start(0)
         self.run_for(2)
-        self.assertEqual(self.told, [])
+        self.assertEqual(self.log, [])
         self.run_for(2)
-        self.assertEqual(self.told, ["ethernet: up, 192.168.1.8"])
+        self.assertEqual(self.log, ["ethernet: up, 192.168.1.8"])
         self.assertEqual(self.link.resolver(), "192.168.1.1")
 
-    def test_a_cable_that_is_pulled_and_plugged_in(self):
+    def test_after_the_cable_is_plugged_in_again_it_comes_up(self):
         self.wired()
         self.link.start(0)
         self.run_for(2)
         AIR.cable = False
         self.run_for(120)
-        self.assertEqual(self.told[1], "ethernet: lost; it is tried again")
+        self.assertEqual(self.log[1], "ethernet: lost; it is tried again")
         AIR.cable = True
         self.run_for(1)
-        self.assertEqual(self.told[-1], "ethernet: up, 192.168.1.8")
+        self.assertEqual(self.log[-1], "ethernet: up, 192.168.1.8")
         self.assertEqual(AIR.attempts, 1)  # the driver is not set up anew
 
-    def test_no_cable_is_told_once(self):
+    def test_without_a_cable_it_logs_once(self):
         self.wired()
         AIR.cable = False
         self.link.start(0)
         self.run_for(300)
-        self.assertEqual(self.told, ["ethernet: no answer; it is tried again"])
+        self.assertEqual(self.log, ["ethernet: no answer; it is tried again"])
 
-    def test_its_pins_are_wiznets_or_those_of_network_json(self):
+    def test_its_pins_are_the_boards_or_those_of_network_json(self):
         self.wired()
         spi, cs, reset = self.link.nic.wired
         self.assertEqual((spi.number, spi.pins, cs.name, reset.name), (0, (19, 16, 18), 17, 20))
@@ -176,7 +159,7 @@ class TestEthernet(Case):
         self.assertEqual((spi.number, spi.pins, cs.name, reset.name), (1, (11, 12, 10), 13, 15))
         self.assertEqual(spi.baudrate, 10**7)
 
-    def test_its_int_pin_is_wiznets_unless_the_pins_are_others(self):
+    def test_its_interrupt_pin_is_the_boards_unless_other_pins_are_given(self):
         self.wired()
         self.assertEqual(self.link.nic.intn.name, 21)
         self.link.start(0)
@@ -193,46 +176,46 @@ class TestEthernet(Case):
             self.assertEqual(found and found.name, pin)
             self.assertEqual(self.link.nic.late_ms, 64 if pin is None else 0)
 
-    def test_a_fixed_address_asks_no_dhcp(self):
+    def test_a_fixed_address_needs_no_dhcp(self):
         self.wired(address=["192.168.1.10", "255.255.255.0", "192.168.1.1", "192.168.1.1"])
         AIR.dhcp_ms = 10**9
         self.link.start(0)
         self.run_for(1)
-        self.assertEqual(self.told, ["ethernet: up, 192.168.1.10"])
+        self.assertEqual(self.log, ["ethernet: up, 192.168.1.10"])
 
-    def test_it_has_its_name_on_the_network(self):
+    def test_it_has_its_hostname(self):
         self.wired(hostname="shed")
         self.assertEqual(self.network.hostname(), "shed")
 
-    def test_firmware_without_its_driver_is_told(self):
+    def test_a_firmware_without_its_driver_is_refused(self):
         with self.assertRaises(ValueError) as refused:
             self.wired(RP2)
         self.assertTrue("has no network.WIZNET5K" in str(refused.exception))
 
 
-class TestAccessPoint(Case):
+class TestAccessPoint(NetworkCase):
     CONFIG = {"link": "access_point", "ssid": "mine", "password": "long enough"}  # noqa: RUF012
 
     def begin(self, port):
         self.start(port, self.CONFIG | {"hostname": "broker"})
         self.link.start(0)
         self.run_for(1)
-        self.assertEqual(self.told, ["access point mine: up, 192.168.4.1"])
+        self.assertEqual(self.log, ["access point mine: up, 192.168.4.1"])
         self.assertEqual(self.link.nic.settings["security"], self.network.WLAN.SEC_WPA_WPA2)
         self.assertEqual(self.link.nic.settings["key"], "long enough")
         self.assertEqual(self.network.hostname(), "broker")
 
-    def test_on_a_cyw43_it_has_its_name_from_the_first_moment(self):
+    def test_a_cyw43_has_its_name_from_the_start(self):
         self.begin(RP2)
         self.assertEqual(self.link.nic.names, ["mine"])
 
-    def test_on_an_esp32_ten_may_join(self):
+    def test_an_esp32_allows_ten_clients(self):
         self.begin(ESP32)
         self.assertEqual(self.link.nic.settings["max_clients"], 10)
         self.assertEqual(self.link.nic.names[-1], "mine")
 
-    def test_one_that_cannot_be_set_up_is_not_there_and_tried_again(self):
-        for port in (RP2, ESP32):
+    def test_after_an_error_of_the_driver_it_is_off_and_tries_again(self):
+        for port in WIFI:
             self.start(port, self.CONFIG)
             works = self.link.nic.config
 
@@ -242,24 +225,24 @@ class TestAccessPoint(Case):
             self.link.nic.config = fails
             self.link.start(0)
             self.run_for(600)
-            self.assertEqual(len(self.told), 1, self.told)
-            self.assertTrue(self.told[0].startswith("access point mine: error "))
+            self.assertEqual(len(self.log), 1, self.log)
+            self.assertTrue(self.log[0].startswith("access point mine: error "))
             self.assertFalse(self.link.up or self.link.nic.is_active)
             self.link.nic.config = works
             self.run_for(32)
-            self.assertEqual(self.told[1:], ["access point mine: up, 192.168.4.1"])
+            self.assertEqual(self.log[1:], ["access point mine: up, 192.168.4.1"])
 
 
-class TestOthers(Case):
+class TestOthers(NetworkCase):
     def test_an_open_access_point(self):
-        for port in (RP2, ESP32):
+        for port in WIFI:
             self.start(port, {"link": "access_point", "ssid": "mine"})
             self.link.start(0)
             self.run_for(1)
             settings = self.link.nic.settings
             self.assertEqual((settings["ssid"], settings["security"]), ("mine", 0))
 
-    def test_what_cannot_be_used_is_refused_with_the_reason(self):
+    def test_a_wrong_configuration_is_refused_with_the_reason(self):
         self.start(RP2)
         for config, reason in (
             ({"link": "access_point", "ssid": "x", "password": "short"}, "at least 8"),
@@ -271,7 +254,7 @@ class TestOthers(Case):
         with self.assertRaises(KeyError):
             self.links.make({"link": "station"})
 
-    def test_a_computer_has_its_network(self):
+    def test_a_computer_is_always_connected(self):
         self.start(RP2)
         link = self.links.make({"link": "host"})
         link.start(0)

@@ -17,7 +17,7 @@ class TestFakes(unittest.TestCase):
     def setUp(self):
         AIR.__init__()
 
-    def test_every_port_knows_its_settings_and_no_others(self):
+    def test_each_port_accepts_its_own_options_only(self):
         for port in (RP2, ESP32):
             wlan = port.Network().WLAN(0)
             wlan.active(True)
@@ -31,21 +31,21 @@ class TestFakes(unittest.TestCase):
         self.assertEqual(refused(ValueError, nic.config, pm=0), "unknown config param")
         self.assertEqual(refused(ValueError, nic.status, "rssi"), "unknown status param")
 
-    def test_a_cyw43_takes_security_and_no_number_of_clients(self):
+    def test_a_cyw43_accepts_security_and_not_max_clients(self):
         wlan = RP2.Network().WLAN(0)
         self.assertTrue("1" in refused(OSError, wlan.connect, "home", "x"))  # EPERM
         wlan.active(True)
         wlan.connect("home", "secret", security=wlan.SEC_WPA3)
         refused(ValueError, RP2.WLAN(1).config, max_clients=4)
 
-    def test_a_cyw43s_power_saving_comes_back_when_it_is_first_active(self):
+    def test_activating_a_cyw43_resets_power_saving(self):
         network = RP2.Network()
         wlan = network.WLAN(0)
         wlan.config(pm=wlan.PM_NONE)
         wlan.active(True)
         self.assertEqual(wlan.config("pm"), wlan.PM_PERFORMANCE)
 
-    def test_an_address_is_lost_that_is_given_before_the_interface_is_active(self):
+    def test_an_address_set_before_activation_is_lost(self):
         given = ("10.0.0.2", "255.0.0.0", "10.0.0.1", "10.0.0.1")
         for nic in (RP2.Network().WLAN(0), W5500.Network().WIZNET5K()):
             nic.ifconfig(given)
@@ -54,7 +54,7 @@ class TestFakes(unittest.TestCase):
             nic.ifconfig(given)
             self.assertEqual(nic.ifconfig(), given)
 
-    def test_an_esp32_takes_no_security_and_wants_an_active_interface(self):
+    def test_an_esp32_refuses_security_and_an_inactive_interface(self):
         wlan = ESP32.Network().WLAN(0)
         self.assertEqual(refused(OSError, wlan.connect, "home", "x"), "Wifi Not Started")
         self.assertEqual(refused(OSError, wlan.disconnect), "Wifi Not Started")
@@ -68,7 +68,7 @@ class TestFakes(unittest.TestCase):
         self.assertEqual(refused(OSError, wlan.connect, "home", "x"), "Wifi Internal State Error")
         self.assertEqual(refused(OSError, wlan.config, pm=0), "Wifi Internal State Error")
 
-    def test_what_every_port_says_of_names_and_countries(self):
+    def test_each_port_refuses_invalid_countries_and_host_names(self):
         for port in (RP2, ESP32, W5500):
             network = port.Network()
             refused(ValueError, network.country, "DEU")

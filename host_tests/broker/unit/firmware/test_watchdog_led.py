@@ -9,7 +9,7 @@ class TestWatchdogLed(unittest.TestCase):
     def start(self, port):
         _, self.watch, _, self.machine = use(port)
 
-    def test_the_dog_of_an_rp2_is_let_go(self):
+    def test_the_watchdog_of_an_rp2_can_be_stopped(self):
         self.start(RP2)
         dog = self.watch.Dog(8000)
         dog.feed()
@@ -21,7 +21,7 @@ class TestWatchdogLed(unittest.TestCase):
         self.assertEqual(self.machine.dogs, [8000])
         self.assertEqual(self.machine.mem32, {0x40058000: 5})
 
-    def test_the_dog_of_an_esp32_gets_a_longer_timeout(self):
+    def test_the_watchdog_of_an_esp32_gets_a_longer_timeout(self):
         self.start(ESP32)
         self.watch._chip = lambda: "Generic ESP32 module with ESP32"
         dog = self.watch.Dog(8000)
@@ -29,7 +29,7 @@ class TestWatchdogLed(unittest.TestCase):
         dog.release()
         self.assertEqual(self.machine.dogs, [8000, 0x7FFFFFF])
 
-    def test_the_led(self):
+    def test_the_led_blinks_while_joining_and_is_on_when_up(self):
         self.start(RP2)
         led = self.watch.Led("LED")
         led.show(self.watch.JOINING)

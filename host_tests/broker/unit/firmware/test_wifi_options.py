@@ -1,29 +1,13 @@
 """The Wi-Fi options of network.json: each port sets them in its own way, and an unknown option
 stops nothing."""
 
-import unittest
-
-from board_case import AIR, ESP32, RP2, use
-
-HOME = {"link": "station", "ssid": "home", "password": "secret"}
+from board_case import AIR, ESP32, RP2
+from network_case import HOME, NetworkCase
 
 
-class TestWifiOptions(unittest.TestCase):
-    def start(self, port, config=HOME, **facts):
-        self.links, _, self.network, _ = use(port, **facts)
-        self.link = self.links.make(config)
-        self.told = []
-
-    def run_for(self, seconds):
-        for _ in range(seconds * 5):
-            AIR.now += 200
-            if self.link.step(AIR.now):
-                self.told.append(self.link.told())
-
+class TestWifiOptions(NetworkCase):
     def up(self, port, config=None, **facts):
-        self.start(port, HOME | (config or {}), **facts)
-        AIR.points["home"] = "secret"
-        self.link.start(0)
+        self.join(port, HOME | (config or {}), **facts)
         self.run_for(2)
 
     def test_power_saving_is_off_unless_it_is_asked_for(self):
@@ -37,7 +21,7 @@ class TestWifiOptions(unittest.TestCase):
             self.link.start(0)
             self.assertEqual(self.network.pm, wlan.PM_NONE)
 
-    def test_power_saving_that_the_port_does_not_let_go_is_told_once(self):
+    def test_power_saving_that_cannot_be_switched_off_is_tried_once(self):
         self.start(ESP32)
         AIR.points["home"] = "secret"
         tried = []
@@ -53,7 +37,7 @@ class TestWifiOptions(unittest.TestCase):
         self.assertEqual(len(tried), 1)
         self.assertTrue(self.link.up)
 
-    def test_a_fixed_address_asks_no_dhcp(self):
+    def test_a_fixed_address_needs_no_dhcp(self):
         mine = ["192.168.1.10", "255.255.255.0", "192.168.1.1", "192.168.1.2"]
         for port in (RP2, ESP32):
             self.start(port, HOME | {"address": mine})
@@ -61,35 +45,35 @@ class TestWifiOptions(unittest.TestCase):
             AIR.dhcp_ms = 10**9
             self.link.start(0)
             self.run_for(2)
-            self.assertEqual(self.told, ["wifi home: up, 192.168.1.10"])
+            self.assertEqual(self.log, ["wifi home: up, 192.168.1.10"])
             self.assertEqual(self.link.resolver(), "192.168.1.2")
 
-    def test_an_address_that_is_none_is_told_and_stops_nobody(self):
+    def test_an_invalid_address_is_logged(self):
         for port in (RP2, ESP32):
             self.up(port, {"address": ["home", "", "", ""]})
-            self.assertEqual(len(self.told), 1)
-            self.assertTrue(self.told[0].startswith("wifi home: error "), self.told)
+            self.assertEqual(len(self.log), 1)
+            self.assertTrue(self.log[0].startswith("wifi home: error "), self.log)
 
-    def test_a_cyw43_begins_in_its_country(self):
+    def test_a_cyw43_has_its_country_from_the_start(self):
         self.up(RP2, {"country": "DE"})
         self.assertEqual(self.network.radio_country, "DE")
         self.up(ESP32, {"country": "DE"})  # which has no use for it
         self.assertTrue(self.link.up)
 
-    def test_wpa3_is_asked_for_on_a_cyw43_and_an_esp32_takes_it_by_itself(self):
+    def test_a_cyw43_needs_the_option_for_wpa3_and_an_esp32_does_not(self):
         for security in ("wpa3", "wpa2_wpa3", ""):
             self.start(RP2, HOME | {"security": security})
             AIR.points["home"] = "secret"
             AIR.wpa3.append("home")
             self.link.start(0)
             self.run_for(2)
-            self.assertEqual(self.link.up, bool(security), self.told)
+            self.assertEqual(self.link.up, bool(security), self.log)
         for port, security in ((ESP32, "wpa3"), (RP2, "wpa9")):
             self.up(port, {"security": security})  # what it does not know is left out
             if port is ESP32:
                 self.assertTrue(self.link.up)
 
-    def test_an_esp32_without_memory_for_wifi_says_so_and_tries_again(self):
+    def test_an_esp32_without_memory_for_wifi_logs_it_and_tries_again(self):
         for version in ((1, 25), (1, 26)):
             idf = ESP32.Idf(60000)
             self.start(ESP32, version=version, idf=idf)
@@ -98,7 +82,7 @@ class TestWifiOptions(unittest.TestCase):
             self.assertTrue(idf.take(taken))
             self.link.start(0)
             self.run_for(5)
-            self.assertTrue("error W" in self.told[0], self.told)
+            self.assertTrue("error W" in self.log[0], self.log)
             idf.give(taken)
             self.run_for(32)
             self.assertTrue(self.link.up)

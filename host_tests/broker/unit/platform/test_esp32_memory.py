@@ -39,8 +39,8 @@ class TestEsp32Memory(unittest.TestCase):
         for _ in range(size // piece):
             self.gc.alloc(piece)
 
-    def test_the_heap_takes_what_wifi_needs(self):
-        """As it was: mem_free() promises it, and after that no packet leaves."""
+    def test_mem_free_counts_memory_that_wifi_needs(self):
+        """If the tables take all of mem_free(), no packet can be sent."""
         self.start()
         self.make(CODE)
         nic = self.join()
@@ -51,7 +51,7 @@ class TestEsp32Memory(unittest.TestCase):
             nic.send(10)
         self.assertEqual(failed.exception.args[0], 105)
 
-    def test_tables_that_fit_beside_what_clients_need_leave_wifi_alone(self):
+    def test_tables_of_the_reported_size_leave_memory_for_wifi(self):
         for more in range(0, 60 * KB, 3 * KB):
             self.start(more, *network_esp32.FREE)
             nic = self.join()
@@ -62,7 +62,7 @@ class TestEsp32Memory(unittest.TestCase):
             self.tearDown()
         self.start()
 
-    def test_wifi_finds_its_memory_only_before_the_tables(self):
+    def test_wifi_has_to_start_before_the_tables(self):
         self.start()
         self.make(CODE + 60 * KB)
         with self.assertRaises(RuntimeError):
@@ -71,13 +71,13 @@ class TestEsp32Memory(unittest.TestCase):
         self.start()
         self.join()
 
-    def test_the_first_doubling_is_the_ports_own_plan(self):
+    def test_the_heap_may_double_once(self):
         self.start(60 * KB)
         self.assertTrue(esp32_memory.free() > 100 * KB)
         self.make(CODE)
         self.assertTrue(esp32_memory.free() < FIRST)
 
-    def test_psram_is_all_for_the_heap(self):
+    def test_with_psram_the_heap_has_nearly_all_of_it(self):
         self.start(PSRAM, 14656, 90 * KB, first=64 * KB)
         nic = self.join()
         self.make(CODE)
@@ -85,7 +85,7 @@ class TestEsp32Memory(unittest.TestCase):
         self.make(PSRAM - 500 * KB, 16 * KB)
         nic.send(8)
 
-    def test_the_start_tells_what_is_left(self):
+    def test_the_start_reports_what_is_left(self):
         self.start(20 * KB)
         told = "slotmq: 20480 bytes are left for Wi-Fi and its packets, 20480 in one piece"
         self.assertEqual(esp32_memory.report(), told)
@@ -96,7 +96,7 @@ class TestEsp32Memory(unittest.TestCase):
 
 
 class TestHeapCheck(unittest.TestCase):
-    def test_it_counts_no_memory_that_wifi_needs(self):
+    def test_it_does_not_count_memory_that_wifi_needs(self):
         from slotmq.app import start
 
         class Esp32:

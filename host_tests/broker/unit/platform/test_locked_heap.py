@@ -1,12 +1,12 @@
 """A MemoryError while the heap is locked is a defect: it is logged and counted, and no client's
-stream continues in the middle of a packet. Each place of the data plane is made to raise one; on
-MicroPython one of them is real."""
+stream continues in the middle of a packet. Each place of the data plane is made to raise one. On
+MicroPython one of them is a real allocation."""
 
 import sys
 import unittest
 
 import packets
-from fakes import Stream, World
+from fakes import World
 
 from slotmq import Broker, Settings, broker
 from slotmq.delivery import retain, routing
@@ -16,6 +16,9 @@ from slotmq.protocol import dispatch
 from slotmq.protocol import publish as handling
 
 MICROPYTHON = sys.implementation.name == "micropython"
+
+
+QOS_2 = packets.publish("t2", b"x", 2, 7)
 
 
 def fails(a=0, b=0, c=0, d=0):
@@ -45,7 +48,7 @@ class TestLockedHeap(unittest.TestCase):
         self.assertEqual(self.lines, [])
 
     def check(self, place, name, act, ended, way=fails):
-        """It raises once while act() is done: who has `ended` then, and who has not."""
+        """The function raises once during act(): only the client `ended` is disconnected."""
         works = getattr(place, name)
         self.world.exhausted = 1
 
@@ -70,7 +73,7 @@ class TestLockedHeap(unittest.TestCase):
         self.healthy()
 
     def healthy(self):
-        """Who is still there is served, and who was ended comes back."""
+        """A new client is served, and the reader, if it is still connected."""
         again = self.world.client("again")
         again.send(packets.PINGREQ)
         self.world.turn(2)
@@ -81,20 +84,32 @@ class TestLockedHeap(unittest.TestCase):
             self.reader.answer()
             self.assertEqual(self.reader.messages[-1], (b"t1", b"later", 1))
 
-    def publish(self, qos, more=b""):
+    def publish(self, more=b"", qos=2):
         return lambda: self.client.send(packets.publish(f"t{qos}", b"x", qos, 7) + more)
 
-    def test_the_fast_path(self):
-        self.check(self.broker, "handle_fast", self.publish(0), self.client)
+    def test_one_in_the_data_plane_ends_the_client_whose_packet_it_was(self):
+        retained = packets.publish("t1", b"x", 1, 7, retain=True)
+        for place, name, data in (
+            (None, "handle_fast", packets.publish("t0", b"x")),
+            (loop, "receive", QOS_2),
+            (dispatch, "next_packet", packets.publish("t1", b"x", 1, 7)),
+            (routing, "take_message", QOS_2),
+            (routing, "fan", QOS_2),
+            (handling, "put_ack", QOS_2),
+            (retain, "set_message", retained),
+        ):
+            with self.subTest(name=name):
+                self.setUp()
+                if name == "next_packet":
+                    self.broker.log_mask = 65  # no fast path
+                self.check(
+                    place or self.broker,
+                    name,
+                    lambda data=data: self.client.send(data),
+                    self.client,
+                )
 
-    def test_receive(self):
-        self.check(loop, "receive", self.publish(2), self.client)
-
-    def test_the_next_packet(self):
-        self.broker.log_mask = 65  # no fast path
-        self.check(dispatch, "next_packet", self.publish(1), self.client)
-
-    def test_handlers_of_every_type(self):
+    def test_one_in_a_handler_ends_its_client(self):
         kinds = {
             3: packets.publish("t2", b"x", 2, 7),
             4: packets.ack(packets.PUBACK, 7),
@@ -120,31 +135,16 @@ class TestLockedHeap(unittest.TestCase):
                 self.assertTrue(self.client.stream.closed)
                 self.assertFalse(self.reader.stream.closed)
 
-    def test_storing(self):
-        self.check(routing, "take_message", self.publish(2), self.client)
-
-    def test_a_real_one(self):
-        self.check(routing, "take_message", self.publish(2), self.client, WAY)
+    def test_a_real_one_is_located_in_the_log(self):
+        self.check(routing, "take_message", self.publish(), self.client, WAY)
         self.assertNotIn("unknown", self.lines[0][1])
 
-    def test_fanning_out(self):
-        self.check(routing, "fan", self.publish(2), self.client)
-
-    def test_the_answer(self):
-        self.check(handling, "put_ack", self.publish(2), self.client)
-
-    def test_keeping(self):
-        def act():
-            self.client.send(packets.publish("t1", b"x", 1, 7, retain=True))
-
-        self.check(retain, "set_message", act, self.client)
-
-    def test_the_rest_of_that_read_is_not_handled(self):
-        """Its first packet is lost: none behind it may be answered as if it were not."""
-        self.check(routing, "take_message", self.publish(2, packets.PINGREQ), self.client)
+    def test_packets_behind_it_in_the_same_read_are_not_handled(self):
+        """Its first packet is lost, so none behind it may be answered."""
+        self.check(routing, "take_message", self.publish(packets.PINGREQ), self.client)
         self.assertEqual(self.client.packets(), [])
 
-    def test_a_flush_ends_who_is_written(self):
+    def test_one_in_a_flush_ends_the_client_that_is_written_to(self):
         def once(n):
             self.reader.stream.write_some = lambda n: n
             raise MemoryError
@@ -157,7 +157,7 @@ class TestLockedHeap(unittest.TestCase):
         self.assertFalse(self.client.stream.closed)
         self.assertEqual(self.client.packets(), [packets.ack(packets.PUBACK, 7)])
 
-    def test_a_drain_ends_whose_it_is(self):
+    def test_one_in_a_drain_ends_the_client_of_the_queue(self):
         self.reader.stream.write_some = lambda n: None  # it does not read
         self.client.send(packets.publish("t1", b"x" * 500, 1, 7) * 40)
         self.world.turn(6)
@@ -175,7 +175,7 @@ class TestLockedHeap(unittest.TestCase):
         self.assertTrue(self.reader.stream.closed)
         self.assertFalse(self.client.stream.closed)
 
-    def test_the_tick_ends_nobody(self):
+    def test_one_in_the_tick_ends_no_client_and_is_counted(self):
         def act():
             self.world.clock.ms += 300
 
@@ -188,15 +188,12 @@ class TestLockedHeap(unittest.TestCase):
         self.world.turn(4)
         self.assertTrue(client.packets()[-1].endswith(b"exhausted" + wanted))
 
-    def test_what_was_not_acknowledged_is_delivered_when_it_is_sent_again(self):
+    def test_the_unacknowledged_message_is_delivered_when_it_is_sent_again(self):
         for qos in (1, 2):
             with self.subTest(qos=qos):
                 self.setUp()
-                self.check(routing, "take_message", self.publish(qos), self.client)
-                back = Stream()
-                self.world.listener.waiting.append(back)
-                back.sent += packets.connect("c", clean=False)
-                back.sent += packets.publish(f"t{qos}", b"again", qos, 7, dup=True)
-                self.world.turn(4)
+                self.check(routing, "take_message", self.publish(qos=qos), self.client)
+                again = packets.publish(f"t{qos}", b"again", qos, 7, dup=True)
+                self.world.come(packets.connect("c", clean=False) + again, 4)
                 self.reader.answer()
                 self.assertEqual(self.reader.messages[-1], (f"t{qos}".encode(), b"again", qos))

@@ -1,4 +1,5 @@
-# test_ondemand.py - modules that are loaded when they are called, where the heap is small.
+"""Modules that are loaded when they are called, on a board with a small heap."""
+
 import sys
 import unittest
 
@@ -12,7 +13,7 @@ class TestTake(unittest.TestCase):
         ondemand.forget_all()
 
     def load(self, failures):
-        """__import__ for the module under test, which finds no heap so many times."""
+        """Replace the module's __import__ by one that raises MemoryError so many times."""
         loaded = []
 
         def stand_in(name):
@@ -24,7 +25,7 @@ class TestTake(unittest.TestCase):
         ondemand.__import__ = stand_in
         return loaded
 
-    def test_one_for_which_there_is_no_heap_takes_the_place_of_the_others(self):
+    def test_after_a_memory_error_the_others_are_dropped_and_it_is_loaded_again(self):
         ondemand.take("config.budget", 0)
         loaded = self.load(1)
         self.assertTrue(hasattr(ondemand.take("config.policies", 0), "check"))
@@ -32,7 +33,7 @@ class TestTake(unittest.TestCase):
         self.assertFalse("slotmq.config.budget" in sys.modules)
         self.assertTrue("slotmq.config.policies" in sys.modules)
 
-    def test_not_if_there_is_none_even_so(self):
+    def test_a_second_memory_error_is_raised(self):
         self.load(2)
         with self.assertRaises(MemoryError):
             ondemand.take("config.policies", 0)

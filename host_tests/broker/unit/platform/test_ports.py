@@ -14,7 +14,7 @@ from slotmq.app import start
 CONNECTIONS = {"rp2 1.25": 4, "rp2 1.28": 4, "esp32": 7}  # as boards/*/limits.py has them
 
 
-def made(port):
+def board_of(port):
     if port == "esp32":
         board = esp32_socket.Board()
         board.ntp = board.socket(2, 2)  # UDP, for the time
@@ -33,7 +33,7 @@ class App:
 class TestPorts(unittest.TestCase):
     def on_each(self):
         for port in CONNECTIONS:
-            self.world = made(port)
+            self.world = board_of(port)
             yield port, self.world
             self.world.end()
 
@@ -46,8 +46,8 @@ class TestPorts(unittest.TestCase):
         self.world.run(300)
         return b"".join(client.packets())
 
-    def comes_back(self, name):
-        # Somebody whose first SYN had no answer tries again.
+    def connects_at_last(self, name):
+        # A client whose first SYN had no answer tries again.
         world = self.world
         for _ in range(4):
             client = world.knock()
@@ -69,7 +69,7 @@ class TestPorts(unittest.TestCase):
             self.assertEqual(len(world.board.listeners), len(there))
             world.client("one")
 
-    def test_an_address_of_ipv6_that_was_asked_for(self):
+    def test_a_listener_on_ipv6(self):
         for port, world in self.on_each():
             if port == "esp32":
                 with self.assertRaises(OSError):
@@ -79,7 +79,7 @@ class TestPorts(unittest.TestCase):
                 start._listen(App(world), {}, ("::",), 1883, 0)
                 world.client("one")
 
-    def test_its_options_are_set(self):
+    def test_accepted_sockets_have_nodelay(self):
         for _, world in self.on_each():
             world.listen("0.0.0.0", 1883)
             world.client("one")
@@ -105,7 +105,7 @@ class TestPorts(unittest.TestCase):
             self.assertEqual(reader.messages, expected)
 
     def test_an_application_beside_the_clients(self):
-        """What docs/embed.md has: a callback that publishes, and a client of the program."""
+        """As in docs/embed.md: a callback that publishes, and a client of the program."""
         for _, world in self.on_each():
             world.listen("0.0.0.0", 1883)
             world.broker.subscribe("door/bell", self.ring, 1)
@@ -121,13 +121,13 @@ class TestPorts(unittest.TestCase):
     def ring(self, *_message):
         self.world.broker.publish("hall/light", b"on", 1)
 
-    def test_full_and_free_again(self):
+    def test_after_full_slots_new_clients_are_accepted(self):
         for port, world in self.on_each():
             world.listen("0.0.0.0", 1883)
             most = CONNECTIONS[port]
             clients = [world.client(f"c{n}") for n in range(most)]
             self.assertEqual(self.asked("more"), b"\x20\x02\0\3")
-            clients.append(world.knock())  # says nothing: the last slot is taken
+            clients.append(world.knock())  # sends nothing, and takes the last slot
             world.turn(3)
             beyond = world.knock()
             self.assertTrue(beyond is None or beyond.peer.state == "reset")
@@ -136,21 +136,21 @@ class TestPorts(unittest.TestCase):
             clients[1].peer.end()
             world.run(1000)
             self.assertEqual(world.broker.connected, most - 2)
-            self.comes_back("new 0")
-            self.comes_back("new 1")
+            self.connects_at_last("new 0")
+            self.connects_at_last("new 1")
 
-    def test_clients_that_go_without_a_word_free_their_sockets(self):
+    def test_clients_that_end_without_disconnect_free_their_sockets(self):
         for port, world in self.on_each():
             world.listen("0.0.0.0", 1883)
             for n in range(3 * CONNECTIONS[port]):
-                client = self.comes_back(f"c{n}")
+                client = self.connects_at_last(f"c{n}")
                 (client.peer.reset, client.peer.end, client.peer.vanish)[n % 3]()
                 world.run(300)
             self.assertEqual(world.broker.connected, 0)
 
-    def test_what_came_before_a_reset_counts(self):
+    def test_packets_before_a_reset_are_handled(self):
         # esp32: lwIP has it first. (rp2: a reset frees it in the stack, _lwip_tcp_error.)
-        self.world = world = made("esp32")
+        self.world = world = board_of("esp32")
         world.listen("0.0.0.0", 1883)
         witness = world.client("witness")
         witness.send(subscribe(1, "#", 0))
@@ -165,21 +165,21 @@ class TestPorts(unittest.TestCase):
             world.turn(5)
             witness.answer()
             self.assertEqual(world.board.heap.times, 0)
-        # where there is no heap for it, it is lost as it was
+        # without heap for the bytes they are lost
         expected = [(b"last", bytes(200), 0)] * 3 + [(b"will", b"gone", 0)]
         self.assertEqual(witness.messages, expected)
         self.assertEqual(world.broker.connected, 1)
 
     def points(self, port):
-        # where the first client's coming allocates
-        self.world = world = made(port)
+        # the allocations while the first client connects
+        self.world = world = board_of(port)
         world.listen("0.0.0.0", 1883)
         world.board.heap.points.clear()
         world.client("first")
         world.end()
         return list(world.board.heap.points)
 
-    def test_a_listener_comes_back_wherever_the_heap_was_too_small(self):
+    def test_a_listener_accepts_again_after_a_memory_error_anywhere(self):
         for port in CONNECTIONS:
             points = self.points(port)
             self.assertTrue("accept: object" in points and "register: entry" in points)
@@ -191,7 +191,7 @@ class TestPorts(unittest.TestCase):
                         self.fails_at(port, point, times)
 
     def fails_at(self, port, point, times):
-        self.world = world = made(port)
+        self.world = world = board_of(port)
         world.listen("0.0.0.0", 1883)
         heap = world.board.heap
         for n in range(2):
@@ -201,14 +201,14 @@ class TestPorts(unittest.TestCase):
                 world.run(500)  # the tick comes several times
                 client.peer.reset()
                 world.run(300)
-            if point != "register: map":  # which grows now and then only
+            if point != "register: map":  # it grows rarely
                 self.assertTrue(heap.times < times)
             heap.fail(None, 0)
-            self.comes_back(f"c{n}")
+            self.connects_at_last(f"c{n}")
         self.assertEqual((world.broker.connected, world.broker.conns.count), (2, 2))
         world.end()
 
-    def test_nothing_is_accepted_where_there_is_no_heap_for_all_of_it(self):
+    def test_without_heap_for_a_connection_none_is_accepted(self):
         for _, world in self.on_each():
             world.listen("0.0.0.0", 1883)
             listeners = world.broker.loop.listeners
@@ -227,8 +227,8 @@ class TestPorts(unittest.TestCase):
             world.run(700)
             self.assertEqual(client.packets(), [CONNACK])
 
-    def test_a_listener_comes_back_when_the_port_has_no_more(self):
-        # ENOMEM, ENOBUFS, EMFILE and newlib's ENFILE: nobody was accepted
+    def test_a_listener_accepts_again_after_an_error_of_the_port(self):
+        # ENOMEM, ENOBUFS, EMFILE and newlib's ENFILE: no connection was accepted
         for _, world in self.on_each():
             world.listen("0.0.0.0", 1883)
             listener = world.board.listeners[0]
@@ -245,7 +245,7 @@ class TestPorts(unittest.TestCase):
                 client.send(connect("waits"))
                 world.run(700)
                 self.assertEqual(client.packets(), [])
-                self.assertTrue(1 < len(calls) < 9, len(calls))  # with the tick, not in each turn
+                self.assertTrue(1 < len(calls) < 9, len(calls))  # with each tick, not in each turn
                 listener.accept = accept
                 world.run(700)
                 self.assertEqual(client.packets(), [CONNACK])

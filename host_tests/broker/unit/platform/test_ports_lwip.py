@@ -1,9 +1,8 @@
-"""The broker on the rp2 port's sockets (host_tests/support/ports/rp2_socket.py)."""
+"""lwIP's memory on the rp2 port's sockets (host_tests/support/ports/rp2_socket.py)."""
 
 import unittest
 
 from broker_on_board import BrokerOnBoard
-from packets import publish, subscribe
 from rp2_socket import ENOBUFS, Board
 
 
@@ -15,21 +14,7 @@ class TestLwip(unittest.TestCase):
     def tearDown(self):
         self.world.end()
 
-    def test_messages_of_each_qos_arrive(self):
-        reader, writer = self.world.client("reader"), self.world.client("writer")
-        reader.send(subscribe(1, "a/#", 2))
-        self.world.turn(3)
-        self.assertEqual(reader.answer(), [b"\x90\x03\0\1\2"])
-        for qos in range(3):
-            writer.send(publish(f"a/{qos}", bytes(300), qos, 7 + qos))
-            for _ in range(6):
-                self.world.turn(2)
-                reader.answer()
-                writer.answer()
-        expected = [(f"a/{qos}".encode(), bytes(300), qos) for qos in range(3)]
-        self.assertEqual(reader.messages, expected)
-
-    def test_the_memory_of_all_is_one(self):
+    def test_a_client_that_does_not_read_uses_the_memory_of_all(self):
         # extmod/modlwip.c, lwip_tcp_send: a healthy client waits for one that does not read.
         board = self.world.board
         stuck, healthy = self.world.client("stuck"), self.world.client("healthy")
@@ -48,12 +33,12 @@ class TestLwip(unittest.TestCase):
         self.assertEqual(board.waits, [10000])
         self.assertEqual(calls, [begin + 3000])
         board.pass_time(100)
-        self.assertEqual(len(healthy.peer.received), before)  # and not 1,000 more
+        self.assertEqual(len(healthy.peer.received), before)  # not 1,000 more
         board.no_memory = ENOBUFS
         with self.assertRaises(OSError):
             stream[1].write(bytes(1000), 0, 1000)
 
-    def test_its_control_block_tells_the_room(self):
+    def test_the_control_block_has_the_free_space_of_the_send_buffer(self):
         board = self.world.board
         self.world.client("one").peer.stop()
         sock = self.world.broker.conns.stream[0]

@@ -53,7 +53,7 @@ class PressureCase(unittest.TestCase):
         self.loop.lwip = Lwip(self.loop, TOTAL, Socket, mem16, self.board.mem32)
 
     def clients(self, qos):
-        """One that will not read, one that does, and a sender."""
+        """A subscriber that stops reading, one that reads, and a sender."""
         slow, quick = self.world.client("slow", clean=False), self.world.client("quick")
         slow.send(subscribe(1, "flood", 0))
         quick.send(subscribe(1, "flood", qos))
@@ -66,9 +66,9 @@ class PressureCase(unittest.TestCase):
         return slow, quick, sender
 
     def flood(self, slow, quick, sender, size, qos, ms=12000):
-        """Numbered messages; -> when each was sent and heard, and when the slow one had last taken
-        something, and was gone."""
-        sent, heard, progress, gone = {}, {}, 0, None
+        """Numbered messages; -> when each was sent and received, when the slow client last took
+        something, and when it was ended."""
+        sent, received, progress, gone = {}, {}, 0, None
         begin = self.board.clock.ms
         number = 0
         while self.board.clock.ms < begin + ms:
@@ -87,24 +87,24 @@ class PressureCase(unittest.TestCase):
                 gone = self.board.clock.ms
             sender.answer()
             quick.answer()
-            while len(heard) < len(quick.messages):
-                payload = quick.messages[len(heard)][1]
-                heard[int(payload[:8])] = self.board.clock.ms
+            while len(received) < len(quick.messages):
+                payload = quick.messages[len(received)][1]
+                received[int(payload[:8])] = self.board.clock.ms
                 self.assertEqual(payload, payload[:8] * (size // 8 + 1))
-        return sent, heard, progress, gone
+        return sent, received, progress, gone
 
 
 class TestPressure(PressureCase):
-    def test_who_does_not_read_is_ended_and_nobody_waits(self):
+    def test_a_client_that_does_not_read_is_ended_and_no_other_waits(self):
         for size in PAYLOADS:
             for qos in (0, 1):
                 self.setUp()
                 slow, quick, sender = self.clients(qos)
-                sent, heard, progress, gone = self.flood(slow, quick, sender, size, qos)
+                sent, received, progress, gone = self.flood(slow, quick, sender, size, qos)
                 self.assertEqual(self.board.waits, [])
-                self.assertEqual(sorted(heard), list(range(1, len(heard) + 1)))
-                self.assertTrue(len(sent) - len(heard) <= 1)
-                self.assertTrue(max(heard[n] - sent[n] for n in heard) < 1000)
+                self.assertEqual(sorted(received), list(range(1, len(received) + 1)))
+                self.assertTrue(len(sent) - len(received) <= 1)
+                self.assertTrue(max(received[n] - sent[n] for n in received) < 1000)
                 self.assertTrue(0 < gone - progress < STALLED_MS)
                 self.assertEqual(self.world.broker.conns.stalled, 1)
                 self.assertEqual(self.world.broker.connected, 2)
@@ -114,8 +114,8 @@ class TestPressure(PressureCase):
                 self.assertEqual(again.packets(), [b"\x20\x02\x01\0"])
                 self.world.end()
 
-    def test_who_comes_finds_room(self):
-        """However much the others ask for: its share, and for the next one to be told why not."""
+    def test_a_new_client_finds_its_quota_free(self):
+        """However much the others use; also space to refuse the one after it."""
         many = [self.world.client(f"c{n}") for n in range(3)]
         lwip = self.loop.lwip
         streams = self.world.broker.conns.stream
@@ -128,8 +128,8 @@ class TestPressure(PressureCase):
         self.assertTrue(used > 3 * lwip.quota)
         self.assertTrue(used + lwip.quota + 300 <= TOTAL, used)
 
-    def test_three_that_do_not_read(self):
-        """They are ended; what they held is counted until lwIP lets go of it."""
+    def test_several_that_do_not_read_are_ended(self):
+        """What they used is counted until lwIP frees it."""
         many = [self.world.client(f"c{n}") for n in range(3)]
         for n, client in enumerate(many):
             client.send(subscribe(1, "flood", 0))
@@ -140,7 +140,7 @@ class TestPressure(PressureCase):
             sender.send(publish("flood", bytes(900), 0, n))
             self.world.turn(1, EACH_MS)
             self.assertTrue(self.board.memory_used <= TOTAL)
-            if n % 50 == 25:  # somebody else takes the slot, and does not read either
+            if n % 50 == 25:  # another takes the slot, and does not read either
                 other = self.world.knock()
                 if other:
                     other.send(connect(f"more{n}") + subscribe(1, "flood", 0))
@@ -149,7 +149,7 @@ class TestPressure(PressureCase):
         self.assertEqual(self.board.waits, [])
         self.assertTrue(self.world.broker.conns.stalled >= 5)
 
-    def test_nobody_is_ended_who_reads_slowly(self):
+    def test_a_slow_reader_stays(self):
         slow, _, sender = self.clients(0)
         for n in range(600):
             sender.send(publish("flood", bytes(900), 0, n))
@@ -159,8 +159,8 @@ class TestPressure(PressureCase):
         self.assertEqual(self.world.broker.conns.stalled, 0)
         self.assertEqual(self.board.waits, [])
 
-    def test_nobody_is_ended_who_reads_over_a_long_way(self):
-        """Each acknowledgement is followed by as much again, so it always holds the same."""
+    def test_a_reader_with_a_long_round_trip_stays(self):
+        """Each TCP acknowledgement is followed by as many bytes, so it always uses the same."""
         for rtt_ms, size in ((195, 200), (200, 200), (390, 200), (595, 600), (800, 600)):
             self.setUp()
             reader, sender = self.world.client("reader"), self.world.client("sender")
@@ -172,7 +172,7 @@ class TestPressure(PressureCase):
             self.assertEqual(self.world.broker.conns.stalled, 0)
             self.world.end()
 
-    def test_who_waits_for_the_journal_is_not_ended(self):
+    def test_a_client_that_waits_for_the_journal_stays(self):
         client = self.world.client("client")
         self.world.broker.journal = Journal(always=True)
         client.send(PINGREQ)
@@ -183,7 +183,7 @@ class TestPressure(PressureCase):
         self.world.run(1000)
         self.assertEqual(client.packets(), [b"\xd0\0"])
 
-    def test_a_journal_for_which_nobody_waits_stops_nobody(self):
+    def test_a_journal_without_waiting_clients_delays_no_other(self):
         self.world.broker.journal = Journal(always=False)
         reader, sender = self.world.client("reader"), self.world.client("sender")
         reader.send(subscribe(1, "flood", 0))
@@ -195,8 +195,8 @@ class TestPressure(PressureCase):
         self.assertTrue(len(reader.messages) > 100)
         self.assertEqual(self.world.broker.conns.stalled, 0)
 
-    def test_who_lingers_does_so_for_a_moment(self):
-        """A client of version 5 that comes back while its old connection is stuck."""
+    def test_a_lingering_connection_ends_although_it_is_stuck(self):
+        """A client of version 5 connects again while its old connection is stuck."""
         for ms in range(200, 3000, 300):
             self.setUp()
             old = self.world.knock()
@@ -215,8 +215,8 @@ class TestPressure(PressureCase):
             self.assertEqual(self.world.broker.conns.count, 2)
             self.world.end()
 
-    def test_a_large_packet_whose_rest_would_find_no_slot_is_dropped_as_a_whole(self):
-        """Not its receiver ended, whose stream would be cut in the midst of it."""
+    def test_a_large_packet_without_a_slot_for_its_rest_is_dropped_whole(self):
+        """Its receiver stays, since its stream is not cut within a packet."""
         settings = self.world.broker.settings
         settings.max_session_share = settings.max_offline_share = 100
         self.world.broker.apply_settings()
@@ -246,13 +246,13 @@ class TestPressure(PressureCase):
             quick.peer.end()
             self.world.run(300)
 
-    def test_small_writes_are_not_collected(self):
-        """Without TCP_NODELAY a pbuf of few bytes takes a segment's memory."""
+    def test_nodelay_is_always_set(self):
+        """Otherwise a pbuf of few bytes takes a segment's memory."""
         self.world.broker.settings.set_tcp_nodelay = False
         self.world.client("client")
         self.assertTrue(self.world.broker.conns.stream[0].pcb.nodelay)
 
-    def test_what_a_closed_connection_holds_is_counted(self):
+    def test_memory_of_a_closed_connection_is_counted(self):
         slow, quick, sender = self.clients(0)
         self.flood(slow, quick, sender, 900, 0, 4500)
         lwip = self.loop.lwip
@@ -262,8 +262,8 @@ class TestPressure(PressureCase):
         self.assertEqual(self.board.memory_used, 0)
         self.assertTrue(self.world.broker.now >= lwip.gone_until)
 
-    def test_a_stream_of_which_nobody_knows_what_was_sent_is_closed(self):
-        """Where the control block cannot be read, a write may wait: 10 s, and then it is over."""
+    def test_after_a_write_of_unknown_length_the_stream_is_closed(self):
+        """If the control block cannot be read, a write may wait 10 s, and then fails."""
         self.memory(Blind())
         slow, quick, sender = self.clients(0)
         self.flood(slow, quick, sender, 900, 0, 40000)
@@ -273,8 +273,8 @@ class TestPressure(PressureCase):
         for payload in [message[1] for message in quick.messages]:
             self.assertEqual(payload, payload[:8] * (len(payload) // 8))
 
-    def test_a_first_write_that_fails(self):
-        """Whoever has gone, and no heap for the look at it: the next one shows it."""
+    def test_after_a_failed_first_write_the_next_connection_shows_the_layout(self):
+        """The first client is gone, or a MemoryError prevents the look at its control block."""
         world = self.world
         first = world.knock()
         first.send(connect("first"))
@@ -300,7 +300,7 @@ class TestPressure(PressureCase):
             raise MemoryError
         return self.take(name, now)
 
-    def test_no_memory_now_is_tried_later(self):
+    def test_writes_without_memory_are_tried_again(self):
         """ENOBUFS and EAGAIN, as proposed for later versions: nothing was sent."""
         for no_memory in (ENOBUFS, EAGAIN):
             self.setUp()
@@ -308,8 +308,8 @@ class TestPressure(PressureCase):
             self.board.no_memory = no_memory
             slow, quick, sender = self.clients(1)
             slow.peer.takes = 30000  # it goes on in the end
-            heard = self.flood(slow, quick, sender, 500, 1)[1]
+            received = self.flood(slow, quick, sender, 500, 1)[1]
             self.assertEqual(self.board.waits, [])
-            self.assertTrue(len(heard) > 10)
-            self.assertEqual(len(heard), len(quick.messages))  # none came twice
+            self.assertTrue(len(received) > 10)
+            self.assertEqual(len(received), len(quick.messages))  # none came twice
             self.world.end()
