@@ -94,15 +94,6 @@ class TestDuration(LingeringCase):
         self.assertTrue(client.stream.closed)
         self.assertFalse(bytes(client.stream.received).endswith(b"\xe0\2\x8e\0"))
 
-    def test_a_refused_client_may_read_its_connack(self):
-        for name in "abc":
-            self.come(packets5.connect(name))
-        client = self.come(packets5.connect("d"))
-        self.assertEqual(client.packets(), [REFUSED])
-        self.assertFalse(client.stream.closed)
-        self.wait(2)
-        self.assertTrue(client.stream.closed)
-
 
 class TestBlockedSocket(LingeringCase):
     def blocked(self):
@@ -152,27 +143,6 @@ class TestBlockedSocket(LingeringCase):
 
 class TestSlotIsNeeded(LingeringCase):
     """Of three connections and one in reserve, some linger."""
-
-    def test_a_takeover_gets_it_at_once(self):
-        old = self.come(packets5.connect("me"))
-        for name in "bc":
-            self.come(packets5.connect(name))
-        refused = self.come(packets5.connect("d"))  # in the slot in reserve, where it lingers
-        self.assertEqual(refused.packets(), [REFUSED])
-        self.assertEqual(len(self.lingering()), 1)
-        new = self.come(packets5.connect("me"))
-        self.assertEqual(new.packets()[0][3], 0)
-        self.assertTrue(refused.stream.closed)
-        self.assertEqual(old.packets()[1:], [b"\xe0\2\x8e\0"])
-        again = self.come(packets5.connect("me"))  # and the old one makes way for the next
-        self.assertEqual(again.packets()[0][3], 0)
-        self.assertTrue(old.stream.closed)
-
-    def test_each_refused_client_replaces_the_one_before(self):
-        for name in "abc":
-            self.come(packets5.connect(name))
-        for _ in range(9):
-            self.assertEqual(self.come(packets5.connect("d")).packets(), [REFUSED])
 
     def test_waiting_connections_are_accepted_when_a_client_lingers(self):
         """The listener is not polled, and the clock does not advance."""

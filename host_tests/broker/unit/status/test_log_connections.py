@@ -2,6 +2,7 @@
 
 import unittest
 
+import packets
 import packets5
 from fakes import World
 from packets import DISCONNECT, PINGREQ, connect, packet, publish, section, subscribe, text
@@ -338,57 +339,44 @@ class TestTopic(LogCase):
         self.assertEqual(self.last(connect("c") + b"\x36\x10\0\x04t"), expected)
 
 
+class MaySubscribe:
+    def may_subscribe(self, client_id, topic_filter, qos):
+        return topic_filter != b"forbidden"
+
+
+FULL = "too little: subscriptions, nodes, node_bytes"
+INVALID = "topic filter invalid, too long or too deep: topic_bytes, levels"
+# Limits, is the journal full, filters (the last is denied), why, the code of version 5.
+DENIALS = (
+    ({"subscriptions": 1}, False, ("a", "evil\n/#"), FULL, 0x97),
+    ({"subscriptions": 1}, True, ("a", "b"), f"{FULL}, the journal's space", 0x97),
+    ({"topic_bytes": 64}, False, ("x" * 64, "x" * 65), INVALID, 0x8F),
+    ({}, False, ("a", "forbidden"), "not authorized", 0x87),
+    ({"shares": 0}, False, ("$share/g/a",), "shared subscriptions not supported", 0x9E),
+    ({"shares": 1}, False, ("$share/g/a", "$share/h/a"), f"{FULL}, shares", 0x97),
+)
+
+
 class TestDeniedFilters(LogCase):
-    def denied(self, level, what, why, code):
-        code = code if level == 5 else 0x80
-        line = f"Denied SUBSCRIBE from 'b' to {what!r}: {why} ({code:#04x})."
-        self.assertEqual([line for line in self.lines if line.startswith("Denied")], [line])
+    def test_the_last_filter_is_denied_with_the_reason(self):
+        for limits, journal_full, names, why, code in DENIALS:
+            for level in (5,) if names[0].startswith("$share") else (4, 5):
+                with self.subTest(names=names, level=level):
+                    self.start(hooks=MaySubscribe(), limits=Limits(connections=4, **limits))
+                    self.broker.journal_full = journal_full
+                    self.subscribe(level, *names)
+                    sent = code if level == 5 else 0x80
+                    line = f"Denied SUBSCRIBE from 'b' to {names[-1]!r}: {why} ({sent:#04x})."
+                    self.assertEqual(self.lines[1:], [line])
 
-    def come_for(self, level, *names):
-        first = packets5.connect("b") if level == 5 else connect("b")
-        ask = packets5.subscribe if level == 5 else subscribe
-        return self.come(first + b"".join([ask(1, name, 0) for name in names]))
-
-    def test_without_space_the_limits_are_named(self):
-        for level in (4, 5):
-            self.start(limits=Limits(connections=4, subscriptions=1))
-            self.come_for(level, "a", "evil\n/#")
-            why = "too little: subscriptions, nodes, node_bytes"
-            self.denied(level, "evil\n/#", why, 0x97)
-            self.lines.clear()
-            self.broker.journal_full = True
-            self.come_for(level, "a", "b")
-            self.denied(level, "b", why + ", the journal's space", 0x97)
-
-    def test_a_filter_that_is_too_long(self):
-        why = "topic filter invalid, too long or too deep: topic_bytes, levels"
-        for level in (4, 5):
-            self.start(limits=Limits(connections=4, topic_bytes=64))
-            self.come_for(level, "x" * 64, "x" * 65)
-            self.denied(level, "x" * 65, why, 0x8F)
-
-    def test_a_filter_that_a_hook_refuses(self):
-        class Hooks:
-            def may_subscribe(self, client_id, topic_filter, qos):
-                return topic_filter != b"b"
-
-        for level in (4, 5):
-            self.start(hooks=Hooks())
-            self.come_for(level, "a", "b", "c")
-            self.denied(level, "b", "not authorized", 0x87)
-
-    def test_a_shared_filter(self):
-        self.start(limits=Limits(connections=4, shares=0))
-        self.come_for(5, "$share/g/a")
-        self.denied(5, "$share/g/a", "shared subscriptions not supported", 0x9E)
-        self.start(limits=Limits(connections=4, shares=1))
-        self.come_for(5, "$share/g/a", "$share/h/a")
-        why = "too little: subscriptions, nodes, node_bytes, shares"
-        self.denied(5, "$share/h/a", why, 0x97)
+    def subscribe(self, level, *names):
+        kind = packets5 if level == 5 else packets
+        asks = b"".join([kind.subscribe(1, name, 0) for name in names])
+        self.come(kind.connect("b") + asks)
 
     def test_without_notices_nothing_is_logged(self):
         self.start(mask=2, limits=Limits(connections=4, subscriptions=1))
-        self.come_for(4, "a", "b")
+        self.subscribe(4, "a", "b")
         self.assertEqual(self.lines, [])
 
 
@@ -421,9 +409,15 @@ class TestNoMqtt(LogCase):
         self.assertEqual(self.lines, [f"Connection from {ADDRESS} closed: {why}."])
         self.lines = []
 
-    def test_an_http_request_is_shown_to_its_first_line(self):
-        self.come(CURL)
-        self.closed("malformed packet, no CONNECT but b'GET / HTTP/1.1'")
+    def test_the_first_bytes_are_shown(self):
+        for first, why in (
+            (CURL, "malformed packet, no CONNECT but b'GET / HTTP/1.1'"),
+            (b"\x32\x10half of it", "protocol error, no CONNECT but b'2\\x10half of it'"),
+            (b"\x16\x03\x01\2\0\1\0\1\xfc\3\3", "TLS, and this port speaks MQTT without it"),
+            (PINGREQ, "protocol error, no CONNECT but b'\\xc0\\x00'"),
+        ):
+            self.come(first)
+            self.closed(why)
 
     def test_an_http_request_in_pieces(self):
         client = self.come(CURL[:1])
@@ -432,18 +426,6 @@ class TestNoMqtt(LogCase):
             self.world.turn()
         self.world.turn(2)
         self.closed("protocol error, no CONNECT but b'G'")
-
-    def test_a_part_of_a_packet(self):
-        self.come(b"\x32\x10half of it")
-        self.closed("protocol error, no CONNECT but b'2\\x10half of it'")
-
-    def test_tls_is_recognised(self):
-        self.come(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
-        self.closed("TLS, and this port speaks MQTT without it")
-
-    def test_an_mqtt_packet_other_than_connect(self):
-        self.come(PINGREQ)
-        self.closed("protocol error, no CONNECT but b'\\xc0\\x00'")
 
     def test_a_connection_without_a_byte(self):
         self.come(PINGREQ)  # its bytes are in no later entry

@@ -3,7 +3,7 @@ _NONE = 0xFFFF
 
 
 def counts(broker):
-    """Whatever a client could leave behind: name -> entries."""
+    """What a client could leave behind: name -> number of entries."""
     found = {}
     for table in (_connections, _sessions, _subscriptions, _messages):
         found.update(table(broker))
@@ -20,7 +20,7 @@ def _connections(broker):
         "paused": broker.loop.paused_count if broker.loop else 0,
         "ending": broker.ending_count,
         "dirty": conns.counts[0],
-        "packets held": sum(conns.buffered),
+        "partial packets": sum(conns.buffered),
         "reassembly buffers": sum([owner != _NONE for owner in conns.reassembly_owner]),
         "messages in chunks": sum([msg != _NONE for msg in conns.chunked_msg]),
     }
@@ -31,7 +31,7 @@ def _sessions(broker):
     return {
         "connected": broker.connected,
         "sessions": sessions.names.count(),
-        "client id room": space(sessions.names),
+        "client id space": space(sessions.names),
         "ids received": sum(sessions.id_count),
         "scans": sum(sessions.scans),
     }
@@ -42,16 +42,16 @@ def _subscriptions(broker):
     return {
         "subscriptions": subs.count,
         "nodes": subs.nodes.count(),
-        "node room": space(subs.nodes),
+        "node space": space(subs.nodes),
         "retained": broker.retained.names.count(),
-        "retained room": space(broker.retained.names),
+        "retained space": space(broker.retained.names),
     }
 
 
 def _messages(broker):
     return {
         "messages": broker.messages.count[0],
-        "message room": broker.messages.arena.free_blocks(),
+        "message space": broker.messages.arena.free_blocks(),
         "deliveries": broker.deliveries.count[0],
         "pending": broker.deliveries.pending[0],
     }
@@ -61,9 +61,9 @@ def _version5(five, is_v5):
     scram = five.scram.exchanges if five.scram else ()
     return {
         "topic aliases": five.aliases.count,
-        "alias room": five.aliases.arena.free_blocks(),
+        "alias space": five.aliases.arena.free_blocks(),
         "groups": five.shares.names.count(),
-        "group room": space(five.shares.names),
+        "group space": space(five.shares.names),
         "members": sum(five.shares.refs),
         "options": sum([options != 0 for options in five.options]),
         "identifiers": sum([number != 0 for number in five.identifier]),

@@ -1,4 +1,4 @@
-"""A hundred years: the clock's zero moves, and all stored times move with it.
+"""A hundred years: at the end of each epoch the clock's zero moves, and all stored times with it.
 
 Turns of the real loop cross the first boundary, one in the middle and the last one. Each timer
 fires at the same time as without a boundary."""
@@ -22,7 +22,7 @@ class Lwip:
 
 
 class TestClock(EpochCase):
-    def test_the_largest_small_integer_is_no_end(self):
+    def test_time_goes_on_at_the_largest_small_integer(self):
         self.come(packets.connect("a", keep_alive=2))
         b = self.broker
         b.now = b.clock[0] = b.journal.saved = MOST - 5
@@ -55,7 +55,7 @@ class TestClock(EpochCase):
         systopics = ondemand.take("status.sys_topics", self.broker.now)
         self.assertEqual(systopics.uptime(self.broker.sys), f"{seconds} seconds")
 
-    def test_every_column_moves_by_the_same(self):
+    def test_every_stored_time_moves_by_the_same(self):
         """Each has a time of its own, so that none is forgotten."""
         b, c, loop, five = self.broker, self.broker.conns, self.world.loop, self.five
         loop.lwip = Lwip(c.slots)
@@ -79,7 +79,7 @@ class TestClock(EpochCase):
                 self.assertEqual(after[i], (name, then - EPOCH))
         self.assertFalse(b.journal.whole)
 
-    def test_what_is_none_stays_none_and_what_was_long_ago_stays_so(self):
+    def test_never_and_long_ago_do_not_change(self):
         b, five = self.broker, self.five
         b.now = EPOCH
         five.expires[0] = 0
@@ -92,7 +92,7 @@ class TestClock(EpochCase):
         self.assertEqual(b.sessions.left[0], LEAST)
         self.assertEqual(five.next_due, NEVER)
 
-    def test_without_heap_it_is_tried_again(self):
+    def test_after_a_memory_error_it_is_tried_again(self):
         self.near(1)
         client = self.come(packets.connect("a", keep_alive=1))
         take = ondemand.take
@@ -113,7 +113,7 @@ class TestClock(EpochCase):
         self.check()
         self.assertEqual(self.broker.carried[7], 1)
 
-    def test_a_module_that_was_needed_before_is_forgotten(self):
+    def test_a_module_loaded_before_the_boundary_is_unloaded(self):
         before = ondemand.IS_SMALL, ondemand.loaded
         ondemand.IS_SMALL, ondemand.loaded = True, {}
         try:
@@ -138,25 +138,7 @@ class TestConnections(EpochCase):
                 self.near(10)
                 test()
 
-    def gone(self, client):
-        return lambda: client.stream.closed
-
-    def test_keep_alive(self):
-        self.each(self.keep_alive)
-
-    def keep_alive(self):
-        self.passes(30, self.gone(self.come(packets.connect("a", keep_alive=2))))
-
-    def test_connect_timeout(self):
-        self.each(lambda: self.passes(150, self.gone(self.come(b""))))
-
-    def test_packet_timeout(self):
-        self.each(self.packet_timeout)
-
-    def packet_timeout(self):
-        self.passes(70, self.gone(self.come(packets.connect("a") + b"\x30\x09")))
-
-    def test_a_packet_that_comes_byte_by_byte(self):
+    def test_packet_timeout_of_a_packet_byte_by_byte(self):
         self.each(self.slow_packet)
 
     def slow_packet(self):
@@ -164,15 +146,23 @@ class TestConnections(EpochCase):
         for _ in range(6):
             self.tenths(10)
             client.send(b"x")
-        self.passes(10, self.gone(client))
+        self.passes(10, client)
 
-    def passes(self, tenths, is_so):
-        """It is so after that many tenths of a second, or up to three later, and not before."""
+    def passes(self, tenths, client):
+        """The client is disconnected after so many tenths of a second, or up to three later."""
         self.tenths(tenths - 1)
-        self.assertFalse(is_so())
+        self.assertFalse(client.stream.closed)
         self.tenths(4)
-        self.assertTrue(is_so())
+        self.assertTrue(client.stream.closed)
         self.check()
+
+    def test_keep_alive_connect_timeout_and_packet_timeout(self):
+        for first, tenths in (
+            (packets.connect("a", keep_alive=2), 30),
+            (b"", 150),
+            (packets.connect("a") + b"\x30\x09", 70),
+        ):
+            self.each(lambda first=first, tenths=tenths: self.passes(tenths, self.come(first)))
 
     def test_retry_interval(self):
         self.each(self.retry)
@@ -201,19 +191,19 @@ class TestConnections(EpochCase):
         client.packets()
         self.tenths(500)
         found = [packets.read_publish(p)[1] for p in client.packets()]
-        told = [int(text.split()[0]) for text in found]
-        self.assertEqual(len(told), 5)
-        self.assertEqual([told[i + 1] - told[i] for i in range(4)], [10] * 4)
+        uptimes = [int(text.split()[0]) for text in found]
+        self.assertEqual(len(uptimes), 5)
+        self.assertEqual([uptimes[i + 1] - uptimes[i] for i in range(4)], [10] * 4)
         b = self.broker
-        self.assertTrue(0 <= (b.carried[7] * EPOCH + b.now) // 10 - told[-1] <= 10)
+        self.assertTrue(0 <= (b.carried[7] * EPOCH + b.now) // 10 - uptimes[-1] <= 10)
 
-    def test_who_lingers_is_let_go(self):
+    def test_a_lingering_connection_is_closed(self):
         self.each(self.lingers)
 
     def lingers(self):
         self.near(5)
         client = self.come(packets5.connect("a") + b"\xf7\0")
-        self.passes(10, self.gone(client))
+        self.passes(10, client)
 
 
 del EpochCase

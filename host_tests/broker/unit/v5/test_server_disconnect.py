@@ -2,7 +2,7 @@
 
 import packets5
 from broker_case import BrokerCase
-from packets import PINGREQ, PUBREL, ack, connect, publish
+from packets import PINGREQ, connect, publish
 
 from slotmq import Limits
 
@@ -68,15 +68,3 @@ class TestServerDisconnect(BrokerCase):
                 found = self.ended(client)
                 self.assertEqual([data[0] for data in found], [0x30 + (qos << 4), 0xE0])
                 self.assertEqual(self.again(), [0x30 | qos << 1])
-
-    def test_packets_behind_the_violation_are_not_answered(self):
-        said = PINGREQ + ack(PUBREL, 9) + packets5.publish("t", b"x", 1, 1)
-        for cut in (False, True):
-            with self.subTest(cut=cut):
-                self.start()
-                client = self.subscriber(1)
-                if cut:
-                    client.send(self.BAD[:1])
-                    self.world.turn()
-                client.send((self.BAD[1:] if cut else self.BAD) + said)
-                self.assertEqual(self.ended(client), [self.BYE])

@@ -71,16 +71,6 @@ class TestChoice(Version5Case):
         session = self.broker.subscriptions.session[alone[0]]
         self.assertEqual(self.choose(alone[0], 1, session), NONE)
 
-    def test_published_messages_are_queued_for_each_in_turn(self):
-        subs = self.group(3)
-        beside = self.session(b"not shared")
-        self.subscribe(beside, b"#")
-        for _ in range(9):
-            self.publish()
-        members = [self.broker.subscriptions.session[sub] for sub in subs]
-        self.assertEqual([self.waiting(session) for session in members], [3, 3, 3])
-        self.assertEqual(self.waiting(beside), 9)
-
 
 class TestGroups(Version5Case):
     def refs(self):

@@ -1,4 +1,4 @@
-"""Expiry of messages and sessions, and delays of wills, without a network."""
+"""Expiry of messages and sessions, without a network."""
 
 from version5_case import NONE, Version5Case, started
 
@@ -89,18 +89,6 @@ class TestSessions(Version5Case):
         self.wait(4)
         self.assertEqual(self.there(), [never])
 
-    def test_a_connected_session_does_not_expire(self):
-        session = self.session(b"s", 1)
-        self.sessions.conn[session] = 0
-        self.wait(50)
-        self.assertEqual(self.there(), [session])
-
-    def test_with_expiry_0_it_ends_with_its_connection(self):
-        session = self.session(b"s", 0)
-        self.assertEqual(self.sessions.clean[session], 1)
-        self.five.set_expiry(self.broker, session, 1)
-        self.assertEqual(self.sessions.clean[session], 0)
-
     def test_long_expiries_are_never(self):
         session = self.session(b"s", 5)
         for seconds, wanted in ((49999999, 49999999), (50000000, NEVER), (NEVER, NEVER)):
@@ -116,52 +104,3 @@ class TestSessions(Version5Case):
         broker = started(Settings(sys_interval=0, persistent_client_expiration=90))
         broker.five.opened_3(broker, 0, 0)
         self.assertEqual((broker.five.expiry[0], broker.sessions.clean[0]), (90, 0))
-
-
-class TestWills(Version5Case):
-    def setUp(self):
-        Version5Case.setUp(self)
-        self.witness = self.session(b"witness", 0xFFFFFFFF)
-        self.subscribe(self.witness, b"will", 1)
-
-    def disconnected(self, expiry, delay, seconds=None):
-        """A session that has just lost its connection, with a will."""
-        session = self.session(b"disconnected", expiry)
-        self.sessions.will[session] = self.store(b"will", seconds=seconds)
-        self.five.will_since[session] = self.broker.now
-        self.five.will_delay[session] = delay
-        if not self.five.keeps_will(self.broker, session):
-            lifecycle.publish_will(self.broker, session)
-        self.five.note_due(self.broker, session)
-        return session
-
-    def test_it_is_published_after_its_delay_or_with_the_session(self):
-        for expiry, delay, wanted in ((60, 0, 0), (0, 60, 0), (60, 1, 10), (1, 60, 10)):
-            with self.subTest(expiry=expiry, delay=delay):
-                before = self.waiting(self.witness)
-                session = self.disconnected(expiry, delay)
-                self.assertEqual(self.waiting(self.witness) - before, int(wanted == 0))
-                self.wait(wanted - 2 if wanted else 0)
-                self.assertEqual(self.waiting(self.witness) - before, int(wanted == 0))
-                self.wait(4)
-                self.assertEqual(self.waiting(self.witness) - before, 1)
-                if self.sessions.used(session):
-                    lifecycle.end_session(self.broker, session)
-                self.assertEqual(self.waiting(self.witness) - before, 1)
-
-    def test_a_reconnect_cancels_it(self):
-        session = self.disconnected(60, 1)
-        self.five.attached(self.broker, session)
-        self.assertEqual(self.sessions.will[session], NONE)
-        self.wait(30)
-        self.assertEqual(self.waiting(self.witness), 0)
-
-    def test_its_expiry_begins_when_it_is_published(self):
-        self.disconnected(60, 5, seconds=2)
-        self.wait(40)
-        self.assertEqual(self.waiting(self.witness), 0)
-        self.wait(12)
-        self.assertEqual(self.waiting(self.witness), 1)
-        entry = self.sessions.head[self.witness]
-        msg = self.broker.deliveries.msg[entry]
-        self.assertIn(self.five.remaining(self.broker, msg), (1, 2))
