@@ -4,7 +4,7 @@ import sys
 
 import packets5
 from broker_case import BrokerCase
-from fakes import ERR, HUP, Listener, Stream, anything
+from fakes import ERR, HUP, IN, Listener, Stream, anything
 from packets import PINGREQ, connect
 from tables import counts
 
@@ -60,11 +60,21 @@ class TestDuration(LingeringCase):
         self.assertEqual(client.packets(), [])
         self.assertEqual(self.lingering(), [])
 
-    def test_it_is_closed_when_the_client_closes(self):
-        client = self.lingers()
-        client.leave()
-        self.world.turn()
-        self.assertTrue(client.stream.closed)
+    def test_it_is_closed_when_the_client_closes_or_the_socket_fails(self):
+        def fails(n):
+            raise OSError(104)
+
+        for ended, reads, events in (
+            (True, anything, 0),
+            (False, fails, IN),
+            (False, lambda n: None, HUP),
+        ):
+            with self.subTest(ended=ended, events=events):
+                client = self.lingers()
+                client.stream.ended, client.stream.read = ended, reads
+                client.stream.extra = events
+                self.world.turn()
+                self.assertTrue(client.stream.closed)
 
     def test_a_client_without_disconnect_is_closed_at_once(self):
         for said in (
