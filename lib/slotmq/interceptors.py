@@ -11,10 +11,12 @@
 #     embed/hooks.py                              turn
 #   InProcessClients           the program asks   the end of a turn; which streams are polled
 #     embed/in_process.py      for a client
+#   _guard, here               with either of     turn() and run(): RuntimeError within a turn
+#                              these two
 #
-# None of them can refuse a packet. Only may_connect, may_publish and may_subscribe can, which the
-# handlers call. Loaded on demand when an interceptor is made, so a broker without one has no code
-# for them. Owns nothing. Allocates.
+# The order does not depend on when they are made. None of them can refuse a packet. Only
+# may_connect, may_publish and may_subscribe can, which the handlers call. Loaded on demand when an
+# interceptor is made, so a broker without one has no code for them. Owns nothing. Allocates.
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
 
@@ -98,12 +100,12 @@ def _guard(loop):
     """From now on turn() and run() raise RuntimeError within a turn.
 
     They use no more stack than Loop's, and before the lock no more frame (see Loop.turn)."""
-    from slotmq.embed import local  # it is loaded already
+    from slotmq.embed import publishing  # it is loaded already
 
     run = loop.run
 
     def turn_once(timeout_ms):
-        local.in_turn() and _refuse()
+        publishing.in_turn() and _refuse()
         heap.lock()
         try:
             loop._turns(timeout_ms)
@@ -111,7 +113,7 @@ def _guard(loop):
             heap.unlock()
 
     def run_once():
-        local.in_turn() and _refuse()
+        publishing.in_turn() and _refuse()
         run()
 
     loop.turn = turn_once

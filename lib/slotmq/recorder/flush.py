@@ -1,33 +1,31 @@
-# flush.py - syncs finished segments at the next flush, and not when they end: a computer may fill
-# a segment in milliseconds, and must not wait for the disk each time. Wraps Recorder.flush(); a
-# file of its own, since it is loaded only if the heap is large. Owns rec.unsynced, the first
-# segment that may not be synced yet. Allocates, with the heap lock lifted.
+# flush.py - a Recorder that syncs finished segments at the next flush, and not when they end: a
+# computer may fill a segment in milliseconds, and must not wait for the disk each time. A file of
+# its own, since it is loaded only if the heap is large. Allocates, with the heap lock lifted.
 import os
 
 from slotmq.platform import heap
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.recorder import files
+from slotmq.recorder.writer import Recorder
 
 _ENOENT = const(2)
+_NEVER = const(0x3FFFFFFF)
 
 
-def stand_before(rec):
-    """From now on Recorder.flush() syncs finished segments first."""
-    inner = rec.flush
-    rec.unsynced = rec.segment
+class SyncingRecorder(Recorder):
+    unsynced = _NEVER  # the first segment that may not be synced yet; set when the recorder begins
 
-    def flush():
+    def flush(self):
+        """Sync finished segments, then flush the current one; False: that failed."""
         heap.lift()
         try:
-            _sync(rec)
+            _sync(self)
         except OSError:
-            rec.failed()
+            self.failed()
             return False
         finally:
             heap.drop()
-        return inner()
-
-    rec.flush = flush
+        return Recorder.flush(self)
 
 
 def _sync(rec):

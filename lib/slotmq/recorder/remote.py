@@ -32,7 +32,7 @@ _FROM_COMPUTERS = const(16384)
 
 def publish(record, topic, payload, qos, retain):
     """Broker.publish(), called by the program itself."""
-    is_done = _local(record).publish(record.broker, topic, payload, qos, retain)
+    is_done = _publishing(record).publish(record.broker, topic, payload, qos, retain)
     name = topic.encode() if isinstance(topic, str) else topic
     data = payload.encode() if isinstance(payload, str) else payload
     flags = qos | (4 if retain else 0)
@@ -59,8 +59,8 @@ def _obey(record, name, payload):
         log.write(_WARNING, "The recorder: %r: not understood." % str(name, "utf-8"))
 
 
-def _local(record):
-    return ondemand.take("embed.local", record.broker.now)
+def _publishing(record):
+    return ondemand.take("embed.publishing", record.broker.now)
 
 
 def update(record):
@@ -81,7 +81,7 @@ def _publish_head(record):
         _take_out(record.broker, name)
     broker = record.broker
     refused = broker.retained.refused, broker.messages.refused
-    is_sent = _local(record).send(broker, name, text, 0, True)
+    is_sent = _publishing(record).send(broker, name, text, 0, True)
     # A refusal is tried again and again; an event for each would cause the next flush.
     broker.retained.refused, broker.messages.refused = refused
     if record.broker.journal:
@@ -132,9 +132,9 @@ def _answer(record, payload):
         most = min(most, _ANSWER_MOST if ondemand.IS_SMALL else _FROM_COMPUTERS)
         data = files.read(record.rec, segment, at, max(0, min(n, length - at, most)))
     head = pack("<III", segment, at, length)
-    local = _local(record)
-    local.checked(record.broker, reply, b"", 0, False)
-    local.send(record.broker, reply, head + data, 0, False)
+    publishing = _publishing(record)
+    publishing.checked(record.broker, reply, b"", 0, False)
+    publishing.send(record.broker, reply, head + data, 0, False)
 
 
 def _set_time(record, payload):

@@ -107,7 +107,7 @@ def _made(broker, settings, location):
     most = max(2, budget // size)
     stops = _setting(settings, "record_full") == "stop"
     about = broker.sessions.names, broker.conns.session, broker.limits, settings.record, stops
-    rec = Recorder(location, size, most, *about)
+    rec = _class()(location, size, most, *about)
     remote = _setting(settings, "remote_admin")
     broker._loop()
     rec.now = broker.now
@@ -122,6 +122,14 @@ def _made(broker, settings, location):
         for made in (rec, interceptor, rec.topics, broker.messages.arena):
             type(made).__init__ = None
     return interceptor
+
+
+def _class():
+    if ondemand.IS_SMALL:
+        return Recorder
+    from slotmq.recorder.flush import SyncingRecorder
+
+    return SyncingRecorder
 
 
 def _begin(rec):
@@ -150,9 +158,7 @@ def _begin(rec):
     if ondemand.IS_SMALL:
         ondemand.forget_all()
     else:
-        from slotmq.recorder import flush
-
-        flush.stand_before(rec)
+        rec.unsynced = rec.segment
 
 
 def _cause():
