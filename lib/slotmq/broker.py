@@ -77,7 +77,7 @@ class Broker:
         # A topic at its beginning, a filter at its end
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
-        # [_PACKETS_IN to _BYTES_OUT; from 7 on status/log_full_tables.py; 18, 19 embed/local.py]
+        # [_PACKETS_IN to _BYTES_OUT; from 7 on status/log_full_tables.py; 18, 19: publishing.py]
         self.stats = i32(20)
         # How often each of stats passed timers.CARRY; [7]: how often the zero of now has moved
         # (tables/epoch.py)
@@ -270,16 +270,16 @@ class Broker:
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish as a client would, without asking a hook. False: a table is full, and nobody
         gets the message. ValueError: no client may send this topic name, QoS, RETAIN or size."""
-        from slotmq.embed import local
+        from slotmq.embed import publishing
 
-        return local.publish(self, topic, payload, qos, retain)
+        return publishing.publish(self, topic, payload, qos, retain)
 
     def __getattr__(self, name):
         # compact(), and subscribe(), client(), serve() of embed/in_process.py: a broker that does
         # not use them has no code for them.
-        from slotmq.embed import local
+        from slotmq.embed import publishing
 
-        return local.find(self, name)
+        return publishing.find(self, name)
 
     def _loop(self):
         if self.loop is None:

@@ -98,7 +98,7 @@ TABLES = {
     "config.policies": "_TABLE_OF",
     "config.settings": "_OF_JOURNAL",
     "embed.hooks": "EventHooks",
-    "embed.local": "find",
+    "embed.publishing": "find",
     "journal.restore_messages": "",
     "journal.start": "DEFAULTS",
     "platform.log": "",

@@ -36,7 +36,7 @@ _ENTRIES = (
     "fast.record_words_viper",
     "recorder.segments",
     # The surrounding program's messages and clients
-    "embed.local",
+    "embed.publishing",
     "embed.in_process",
 )
 # Files whose names are shortened: each character takes heap on a board

@@ -17,9 +17,9 @@ from .recording import Recorder, records
 
 # Any broker may stand between boards and harvester; slotmq's lets no client publish a head.
 ANY_BROKER = """
-from slotmq.embed import local
+from slotmq.embed import publishing
 from slotmq_tools.cli import main
-local.refused = lambda *_: False
+publishing.refused = lambda *_: False
 main()
 """
 A, B = "00000000000000aa", "00000000000000bb"

@@ -5,7 +5,7 @@
 # Owns a slot of `connections`, an inbox for one packet of max_packet, and the acknowledgements
 # that it still has to send. Speaks MQTT 3.1.1. Allocates, except in write(), which the loop calls
 # with the heap locked.
-from slotmq.embed import local
+from slotmq.embed import publishing
 from slotmq.embed.client_packets import field, filter_of, packet_of
 from slotmq.fast import copy, new_packet, next_packet, topic_matches
 from slotmq.platform import heap, ondemand
@@ -90,8 +90,8 @@ class Client:
         broker = self.interceptor.broker
         if not self.is_connected:
             raise OSError(_ENOTCONN)
-        local.check_idle(broker)
-        topic, payload = local.checked(broker, topic, payload, qos, retain)
+        publishing.check_idle(broker)
+        topic, payload = publishing.checked(broker, topic, payload, qos, retain)
         may = broker.may_publish
         if may and not may(broker.sessions.client_id(broker.conns.session[self.conn]), topic):
             return False
@@ -197,7 +197,7 @@ class Client:
         receive() is not called: a board's stack is too small, and a whole packet does not need
         it."""
         broker = self.interceptor.broker
-        local.check_idle(broker)
+        publishing.check_idle(broker)
         conns = broker.conns
         conn = self.conn
         if not self.is_connected:

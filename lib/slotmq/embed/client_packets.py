@@ -1,7 +1,7 @@
 # client_packets.py - makes the packets of a client of the program (MQTT 3.1.1), and checks its
 # arguments: an invalid one raises ValueError before anything has changed, whereas in a packet it
 # would end the connection. Owns nothing. Allocates.
-from slotmq.embed.local import checked, encoded
+from slotmq.embed.publishing import checked, encoded
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const
 

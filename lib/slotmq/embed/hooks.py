@@ -15,7 +15,7 @@
 # which an RP2040 has 8 KB. So a hook may publish, subscribe and make clients as between two turns.
 # For events that this causes hooks are called in the next turn, so that no hook is called within
 # itself. None of the hooks may raise. Control plane: allocates.
-from slotmq.embed import local
+from slotmq.embed import publishing
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
@@ -29,7 +29,7 @@ def watch(broker, hooks):
     """Call the hooks of broker.hooks from now on, also after that is replaced."""
     seen = getattr(broker, "watch", None) or EventHooks(broker)
     if hasattr(hooks, "on_publish") and not seen.is_subscribed:
-        own = local.find(broker, "client")()
+        own = publishing.find(broker, "client")()
         asked = broker.may_subscribe
         broker.may_subscribe = None  # it is asked about clients, not about this subscription
         try:

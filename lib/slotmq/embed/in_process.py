@@ -6,7 +6,7 @@
 # with the system's poller. Callbacks are called after each turn's last writes, with the heap
 # unlocked. What they publish is sent in the same turn. An exception of a callback leaves turn() or
 # run(); its message is acknowledged. Loaded when the program asks for a client. Allocates.
-from slotmq.embed import local
+from slotmq.embed import publishing
 from slotmq.embed.client import Client
 from slotmq.embed.client_packets import connect_of, filter_of
 from slotmq.platform import heap, ondemand
@@ -24,7 +24,7 @@ def subscribe(broker, topic_filter, callback, qos=0):
     -> the granted QoS. May be called between two turns, in a callback, and in a hook on_...,
     and takes effect at once; RuntimeError in a hook may_...
     ValueError: filter, callback or QoS is not valid. OSError: no space, or a hook forbids it."""
-    local.check_idle(broker)
+    publishing.check_idle(broker)
     filter_of(broker, topic_filter, callback, qos)
     clients = _clients(broker)
     if clients.own is None or not clients.own.is_connected:
@@ -38,7 +38,7 @@ def client(broker, client_id="", clean=True, will=None):
     """A client of the program itself; will: (topic, payload, qos, retain).
 
     ValueError: id or will is not valid. OSError: no space. May be called where subscribe() may."""
-    local.check_idle(broker)
+    publishing.check_idle(broker)
     packet = connect_of(broker, client_id, clean, will)
     one = Client(_clients(broker))
     _open(one, packet)

@@ -167,8 +167,8 @@ def check_will(broker, buf, fields):
     topic, n = fields.will_topic
     size = fields.will_message[1]
     is_special = buf[topic] == 36 or 0 < broker.settings.message_size_limit < size
-    local = is_special and ondemand.take("embed.local", broker.now)
-    forbidden = local and local.refused(broker, buf, topic, n, fields, size)
+    publishing = is_special and ondemand.take("embed.publishing", broker.now)
+    forbidden = publishing and publishing.refused(broker, buf, topic, n, fields, size)
     if not forbidden and broker.may_publish:
         client_id = fields.read(fields.client_id)
         forbidden = not broker.may_publish(client_id, bytes(buf[topic : topic + n]))

@@ -135,7 +135,7 @@ def is_wanted(broker, conn, buf, topic, n, size):
     the broker's own, its payload is over message_size_limit, or may_publish forbids it."""
     if buf[topic] == 36 or 0 < broker.settings.message_size_limit < size:
         heap.lift()
-        refused = ondemand.take("embed.local", broker.now).refused(
+        refused = ondemand.take("embed.publishing", broker.now).refused(
             broker, buf, topic, n, conn, size
         )
         heap.drop()

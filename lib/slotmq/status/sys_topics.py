@@ -153,7 +153,7 @@ def _give(s, session, sub, i):
     msg = message(s, i)
     if msg == _NONE:
         take = ondemand.take
-        return take("embed.local", s.broker.now).put(s.broker, session, sub, *_texts(s, i))
+        return take("embed.publishing", s.broker.now).put(s.broker, session, sub, *_texts(s, i))
     given = retain.deliver(s.broker, session, sub, msg)
     unref(s.broker.tables, msg)
     return given
@@ -219,7 +219,8 @@ def publish_changed(s):
             msg = message(s, i)
             if msg == _NONE:
                 name, text = _texts(s, i)
-                ondemand.take("embed.local", s.broker.now).send(s.broker, name[2:], text, 0, False)
+                publishing = ondemand.take("embed.publishing", s.broker.now)
+                publishing.send(s.broker, name[2:], text, 0, False)
             else:
                 publish_stored(s.broker, msg, _NONE)
                 unref(s.broker.tables, msg)

@@ -3,7 +3,7 @@
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import acked, finish, unref
 from slotmq.platform.runtime import const
-from slotmq.v5.answers import put_reason
+from slotmq.v5.outgoing_acks import put_reason
 from slotmq.v5.properties import scan
 
 _NONE = const(0xFFFF)

@@ -12,9 +12,9 @@ from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 from slotmq.protocol import open_session
 from slotmq.protocol.connect import Fields
-from slotmq.v5.answers import sent, space_for
 from slotmq.v5.connack import text
 from slotmq.v5.connect import Connect5
+from slotmq.v5.outgoing_acks import sent, space_for
 from slotmq.v5.properties import scan
 
 ondemand.loaded.setdefault("protocol.connect", 0)  # imported here: unload these two as well

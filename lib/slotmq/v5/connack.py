@@ -2,7 +2,7 @@
 # refusal. Owns nothing. Control plane: may allocate and free.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.platform.runtime import const
-from slotmq.v5.answers import sent, space_for
+from slotmq.v5.outgoing_acks import sent, space_for
 
 _CONNACK = const(0x20)
 # A CONNACK's return code of version 3 as a reason code

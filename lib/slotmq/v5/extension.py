@@ -23,7 +23,7 @@ from slotmq.net import closing
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import const
-from slotmq.v5 import answers, dispatch, routing, send
+from slotmq.v5 import dispatch, outgoing_acks, routing, send
 from slotmq.v5.properties import make
 from slotmq.v5.shared_subscriptions import Shares
 from slotmq.v5.source import Source
@@ -51,7 +51,7 @@ class Version5:
         # Functions of v5/ for modules that may not import it
         self.handlers = dispatch.HANDLERS
         self.first = dispatch.FIRST
-        self.goodbye = answers.goodbye
+        self.goodbye = outgoing_acks.goodbye
         self.drain = routing.drain
         self.publish_packet = routing.publish_packet
         self.fan_out = routing.fan_out
@@ -166,7 +166,7 @@ class Version5:
         if is_v5[session] and broker.sessions.head[session] != _NONE:
             heap.lift()
             try:
-                ondemand.take("v5.rare", broker.now).pass_on(broker, session)
+                ondemand.take("v5.shared_session_end", broker.now).pass_on(broker, session)
             except MemoryError:
                 pass  # the messages are discarded with their session
             heap.drop()

@@ -6,7 +6,7 @@ from slotmq.fast import unref, utf8_ok
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 from slotmq.protocol.publish import is_wanted
-from slotmq.v5.answers import put_reason
+from slotmq.v5.outgoing_acks import put_reason
 from slotmq.v5.properties import scan
 from slotmq.v5.routing import deliver, spread
 from slotmq.v5.source import store
@@ -123,7 +123,7 @@ def _set_alias(broker, conn, alias, n):
     aliases = broker.five.aliases
     while not aliases.set(conn, alias, source.tbuf, source.topic, n):
         heap.lift()
-        largest = ondemand.take("v5.rare", broker.now).largest(aliases, conn, n)
+        largest = ondemand.take("v5.alias_space", broker.now).largest(aliases, conn, n)
         heap.drop()
         if largest == conn:
             return _QUOTA

@@ -8,7 +8,7 @@ from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 from slotmq.protocol import subscribe as version3
 from slotmq.tables import insertion
-from slotmq.v5.answers import sent, space_for
+from slotmq.v5.outgoing_acks import sent, space_for
 from slotmq.v5.properties import scan
 
 ondemand.loaded.setdefault("protocol.subscribe", 0)  # imported here: unload it as well

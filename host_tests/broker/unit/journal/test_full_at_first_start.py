@@ -9,7 +9,7 @@ from memory_medium import MemoryMedium
 from packets import PUBACK, ack, connect, publish, subscribe
 
 from slotmq import Limits
-from slotmq.embed import local
+from slotmq.embed import publishing
 from slotmq.journal.location import snapshot_bytes
 from slotmq.platform.runtime import MICROPYTHON
 
@@ -75,7 +75,7 @@ class TestMemory(EmptyJournal):
         logged = []
         self.broker.log = lambda level, text: logged.append(text)
         self.broker.log_mask = 255
-        local.compact(self.broker)
+        publishing.compact(self.broker)
         self.assertEqual(logged, ["The journal cannot be rewritten now."])
 
     def test_if_it_is_full_again_a_connack_waits_until_the_session_is_stored(self):

@@ -3,7 +3,7 @@
 import unittest
 
 from slotmq import Limits
-from slotmq.v5.rare import largest
+from slotmq.v5.alias_space import largest
 from slotmq.v5.topic_aliases import Aliases
 
 MOST = 3

@@ -1,5 +1,5 @@
-# local.py - publishing by the program that the broker runs in, checks of topics that no client may
-# use, and access to the other functions of embed/. Owns nothing. Allocates.
+# publishing.py - publishing by the program that the broker runs in, checks of topics that no
+# client may use, and access to the other functions of embed/. Owns nothing. Allocates.
 from slotmq.delivery import retain as retaining
 from slotmq.delivery import routing
 from slotmq.delivery.outgoing import space

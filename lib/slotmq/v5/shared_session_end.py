@@ -1,6 +1,5 @@
-# rare.py - two rare steps of MQTT 5.0, in one file since both are loaded on demand: what to do
-# without space for a topic alias, and what becomes of messages of shared subscriptions when a
-# session ends [5.0, 4.8.2]. Owns nothing. Does not allocate.
+# shared_session_end.py - what becomes of messages of shared subscriptions when a session ends
+# [5.0, 4.8.2]. Loaded on demand. Owns nothing. Does not allocate.
 from slotmq.delivery import routing
 from slotmq.fast import finish, unref
 from slotmq.platform.runtime import const
@@ -9,28 +8,6 @@ _NONE = const(0xFFFF)
 _QUEUED = const(0)
 _SENT_1 = const(1)
 _RAP = const(8)
-
-
-def largest(aliases, conn, n):
-    """The connection whose aliases take most blocks; those of `conn` are counted with n bytes
-    more."""
-    size = aliases.arena.size
-    found = conn
-    most = _blocks(aliases, conn) + (n + size - 1) // size
-    for other in range(len(aliases.offered)):
-        blocks = _blocks(aliases, other)
-        if blocks > most:
-            most = blocks
-            found = other
-    return found
-
-
-def _blocks(aliases, conn):
-    size = aliases.arena.size
-    blocks = 0
-    for at in range(conn * aliases.most, (conn + 1) * aliases.most):
-        blocks += (aliases.inward_len[at] + size - 1) // size
-    return blocks
 
 
 def pass_on(broker, session):

@@ -1,4 +1,4 @@
-# answers.py - acknowledgements with a reason code, and DISCONNECT, for a client of MQTT 5.0
+# outgoing_acks.py - acknowledgements with a reason code, and DISCONNECT, for a client of MQTT 5.0
 # [5.0, 3.4 to 3.7, 3.14]. Owns nothing. Does not allocate.
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.outgoing import put_ack
