@@ -4,7 +4,8 @@
 # which is imported anew for each board, also on CPython.
 import sys
 
-from packets import ack, connect, read_publish, split
+import fakes
+from packets import connect
 from select_module import Select
 
 from slotmq import Broker, Limits, Settings
@@ -12,6 +13,7 @@ from slotmq import broker as broker_module
 from slotmq.net import closing
 
 CONNACK = b"\x20\x02\0\0"
+_HALF_CLOSE = closing.half_close
 
 
 class _Micropython:
@@ -41,7 +43,6 @@ class BrokerOnBoard:
         self.board = board
         self.sockets = import_sockets(board)
         self.broker = Broker(limits or Limits(connections=4), settings or Settings(sys_interval=0))
-        self._half_close = closing.half_close
         closing.half_close = self.sockets.half_close
 
     def listen(self, *args):
@@ -56,7 +57,7 @@ class BrokerOnBoard:
             broker_module.open_listener, broker_module.make_poller, broker_module.clock = kept
 
     def end(self):
-        closing.half_close = self._half_close
+        closing.half_close = _HALF_CLOSE
 
     def turn(self, times=1, ms=1):
         for _ in range(times):
@@ -84,33 +85,10 @@ class BrokerOnBoard:
         return client
 
 
-class Client:
+class Client(fakes.Client):
     """An MQTT client on a Peer."""
 
     def __init__(self, peer):
+        super().__init__(peer)
         self.peer = peer
         self.send = peer.send
-        self._read = 0
-        self.messages = []  # (topic, payload, QoS) in the order of arrival
-
-    def packets(self):
-        """Return the complete packets that have come since the last call."""
-        found, size = split(self.peer.received[self._read :])
-        self._read += size
-        return found
-
-    def answer(self):
-        """Acknowledge the messages that have come; return the other packets."""
-        rest = []
-        for data in self.packets():
-            kind = data[0] >> 4
-            if kind == 3:
-                topic, payload, qos, packet_id = read_publish(data)
-                self.messages.append((topic, payload, qos))
-                if qos:
-                    self.send(ack(0x40 if qos == 1 else 0x50, packet_id))
-            elif kind in (5, 6):  # PUBREC, PUBREL
-                self.send(ack(0x62 if kind == 5 else 0x70, data[2] << 8 | data[3]))
-            else:
-                rest.append(data)
-        return rest

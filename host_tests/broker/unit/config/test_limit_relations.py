@@ -43,9 +43,9 @@ class Case(unittest.TestCase):
         try:
             return mosquitto_conf.load(path, base)[1]
         except ConfError as error:
-            told = str(error)
-            where, _, expected = told.partition(": limit: expected ")
-            self.assertTrue(expected, told)
+            text = str(error)
+            where, _, expected = text.partition(": limit: expected ")
+            self.assertTrue(expected, text)
             name = list(values)[int(where.split(":")[-1]) - 1]
             self.assertIn(name, expected)
             return None

@@ -23,6 +23,24 @@ class Broker:
             raise self.fail
 
 
+class Dog:
+    """A watchdog that notes its calls, and those of others beside it."""
+
+    calls = []  # noqa: RUF012
+
+    def __init__(self, timeout_ms):
+        Dog.calls.append(timeout_ms)
+
+    def start(self):
+        Dog.calls.append("start")
+
+    def feed(self):
+        Dog.calls.append("feed")
+
+    def release(self):
+        Dog.calls.append("release")
+
+
 class App:
     """In place of slotmq.app."""
 

@@ -31,8 +31,8 @@ def noted(stream):
 class LingeringCase(BrokerCase):
     LIMITS = {"connections": 3}  # noqa: RUF012
 
-    def come(self, said, turns=3):
-        return self.world.come(said, turns, Half(write=self.written))
+    def come(self, first, turns=3):
+        return self.world.come(first, turns, Half(write=self.written))
 
     def lingering(self):
         return [state for state in self.broker.conns.state if state == 5]
@@ -77,14 +77,14 @@ class TestDuration(LingeringCase):
                 self.assertTrue(client.stream.closed)
 
     def test_a_client_without_disconnect_is_closed_at_once(self):
-        for said in (
+        for first in (
             connect("old") + b"\xc1\0",
             packets5.connect("a") + b"\xe0\0",
             b"\x10\0",
             packets5.connect("b")[:7] + b"\3" + packets5.connect("b")[8:],
         ):
-            client = self.come(said, 2)
-            self.assertTrue(client.stream.closed, said)
+            client = self.come(first, 2)
+            self.assertTrue(client.stream.closed, first)
             self.assertEqual(client.stream.shut, None)
         client = self.come(packets5.connect("a"))
         client.leave()
@@ -96,8 +96,8 @@ class TestDuration(LingeringCase):
         """A DISCONNECT would be read as part of the message."""
         client = self.come(packets5.connect("s") + packets5.subscribe(1, "t", 0))
         client.stream.write_some = lambda n: None
-        said = packets5.publish("t", b"x" * 1500)
-        self.come(packets5.connect("p") + said, 30)
+        first = packets5.publish("t", b"x" * 1500)
+        self.come(packets5.connect("p") + first, 30)
         self.come(packets5.connect("s"), 3)
         client.stream.write_some = self.written
         self.world.turn(3)

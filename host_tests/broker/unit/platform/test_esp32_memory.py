@@ -87,8 +87,8 @@ class TestEsp32Memory(unittest.TestCase):
 
     def test_the_start_reports_what_is_left(self):
         self.start(20 * KB)
-        told = "slotmq: 20480 bytes are left for Wi-Fi and its packets, 20480 in one piece"
-        self.assertEqual(esp32_memory.report(), told)
+        expected = "slotmq: 20480 bytes are left for Wi-Fi and its packets, 20480 in one piece"
+        self.assertEqual(esp32_memory.report(), expected)
         self.system.take(8 * KB)
         self.assertTrue(
             esp32_memory.report().endswith("12288 in one piece; that is little: lower a limit")

@@ -352,9 +352,9 @@ class TestPausedInput(ReassemblyCase):
 class TestKeepAlive(ReassemblyCase):
     """Bytes of a packet that is not whole do not extend it [MQTT-3.1.2-24]."""
 
-    def tenths_until_closed(self, said):
+    def tenths_until_closed(self, first):
         self.start()
-        client = self.come(said)
+        client = self.come(first)
         self.feeding.append((client, bytearray(packet(0x30, b"\0\1t" + b"x" * 900)), 1, 3))
         for n in range(200):
             if client.stream.closed:

@@ -40,18 +40,18 @@ class Hooks:
 class TestQos2(BrokerCase):
     """A QoS 2 id counts as received once its message is stored, and until that went out."""
 
-    def begin(self, delivery, said):
+    def begin(self, delivery, sent):
         self.start(qos2_delivery=delivery)
         self.broker.hooks = Hooks()
         self.reader = self.come(packets5.connect("r") + packets5.subscribe(1, "t", 2))
-        client = self.come(said)
+        client = self.come(sent)
         self.reader.packets()
         client.packets()
         return client
 
-    def fail_once(self, client, said):
+    def fail_once(self, client, sent):
         """The exception leaves the turn; the next turn works."""
-        client.send(said)
+        client.send(sent)
         with self.assertRaises(ValueError):
             self.world.turn()
 
@@ -92,21 +92,21 @@ class TestQos2(BrokerCase):
                 self.raise_in(routing, "take_message", client, packets.publish("t", b"x", 2, 7))
                 self.deliver(client, packets.publish("t", b"x", 2, 7, dup=True))
 
-    def raise_in(self, place, name, client, said):
+    def raise_in(self, place, name, client, sent):
         replaced.append((place, name, getattr(place, name)))
         setattr(place, name, raises_once)
-        self.fail_once(client, said)
+        self.fail_once(client, sent)
 
     def test_after_an_exception_at_its_release_it_can_be_sent_again(self):
         for version in (packets, packets5):
             with self.subTest(version=version):
                 client = self.begin("release", version.connect("c"))
-                said = version.publish("t", b"x", 2, 7)
-                client.send(said)
+                sent = version.publish("t", b"x", 2, 7)
+                client.send(sent)
                 self.world.turn(2)
                 client.packets()
                 self.raise_in(routing, "route", client, ack(PUBREL, 7))
-                self.deliver(client, said)
+                self.deliver(client, sent)
 
 
 class TestTakeover(BrokerCase):
@@ -151,8 +151,8 @@ class TestTakeover(BrokerCase):
         self.check(connect("c", will=("w", b"new", 0)), b"\x20\x02\0\3")
 
     def test_not_by_a_client_of_version_5_whose_will_finds_no_space(self):
-        said = packets5.connect("c", will=("w", b"new", 0, b""))
-        self.check(said, b"\x20\x03\0\x88")
+        sent = packets5.connect("c", will=("w", b"new", 0, b""))
+        self.check(sent, b"\x20\x03\0\x88")
 
     def test_not_by_a_client_of_a_full_listener(self):
         listener = Listener()
@@ -169,8 +169,8 @@ class TestTakeover(BrokerCase):
         self.start(Limits(sessions=8, connections=4))
         old = self.come(connect("c"))
         for n in range(4):
-            said = connect(f"k{n}", clean=False) + packets.subscribe(1, "t", 1)
-            self.come(said).leave()
+            sent = connect(f"k{n}", clean=False) + packets.subscribe(1, "t", 1)
+            self.come(sent).leave()
             self.world.turn(3)
         self.come(packets.connect("p") + packets.publish("t", b"x", 1, 1))
         new = self.come(connect("c", clean=False))

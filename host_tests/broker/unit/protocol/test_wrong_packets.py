@@ -9,10 +9,6 @@ MALFORMED, PROTOCOL_ERROR = 0x81, 0x82
 ACKS = (PUBACK, PUBREC, PUBREL, PUBCOMP)
 
 
-def connect31(name, flags=0):
-    return packet(0x10 | flags, text("MQIsdp") + b"\3\2\0\0" + text(name))
-
-
 class Case(BrokerCase):
     def connected(self, connect):
         """A client whose CONNECT was accepted."""
@@ -91,7 +87,7 @@ class TestAcknowledgements(Case):
     def test_packet_id_0_ends_the_connection(self):
         for kind in ACKS:
             with self.subTest(kind=kind):
-                for connect in (packets.connect("a"), connect31("b")):
+                for connect in (packets.connect("a"), packets.connect("b", level=3)):
                     self.refused(self.connected(connect), ack(kind, 0))
                 self.refused(self.connected(packets5.connect("c")), ack(kind, 0), PROTOCOL_ERROR)
 
@@ -133,12 +129,13 @@ class TestVersion31(Case):
 
     def test_flags_of_connect_are_ignored_in_3_1_only(self):
         for flags in (1, 8, 15):
-            client = self.come(connect31("a", flags))
-            self.assertEqual(client.packets(), [b"\x20\2\0\0"])
-            for version in (packets, packets5):
-                sent = bytearray(version.connect("b"))
-                sent[0] |= flags
-                self.refused(self.come(b""), bytes(sent))
+            older = packets.connect("a", level=3)
+            for connect in (older, packets.connect("b"), packets5.connect("b")):
+                sent = bytes((connect[0] | flags,)) + connect[1:]
+                if connect is older:
+                    self.assertEqual(self.come(sent).packets(), [b"\x20\2\0\0"])
+                else:
+                    self.refused(self.come(b""), sent)
 
     def test_dup_is_allowed_as_soon_as_the_first_byte_is_read(self):
         name = text("t")
@@ -147,7 +144,7 @@ class TestVersion31(Case):
             (0x8A, b"\0\1" + name + b"\0", b"\x90\3\0\1\0"),
             (0xAA, b"\0\1" + name, b"\xb0\2\0\1"),
         ):
-            client = self.connected(connect31("a"))
+            client = self.connected(packets.connect("a", level=3))
             sent = packet(first, body)
             self.assertEqual(self.answers(client, sent[:1]), [])
             self.assertEqual(self.answers(client, sent[1:]), [answer])

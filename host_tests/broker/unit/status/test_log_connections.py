@@ -225,17 +225,18 @@ class Challenge:
 
 class TestEnded(LogCase):
     def test_each_has_the_reason(self):
-        tests = (
-            (DISCONNECT, "left"),
-            (b"\xf0\0", "protocol error"),
-            (subscribe(0, "a", 0), "malformed packet"),
-        )
-        for first, why in tests:
+        for first, who, why in (
+            (login("b", "user") + DISCONNECT, "p4, u'user'", "left"),
+            (login("b", "user") + b"\xf0\0", "p4, u'user'", "protocol error"),
+            (connect("b") + subscribe(0, "a", 0), "p4", "malformed packet"),
+            (packets5.connect("b") + auth(0x19), "p5", "protocol error (reason 0x82)"),
+        ):
             with self.subTest(why=why):
-                self.assertEqual(
-                    self.last(login("b", "user") + first),
-                    f"Client 'b' [{ADDRESS}, p4, u'user'] disconnected: {why}.",
-                )
+                self.start()
+                expected = f"Client 'b' [{ADDRESS}, {who}] disconnected: {why}."
+                self.assertEqual(self.last(first), expected)
+                self.world.turn(20, 100)  # perhaps it lingers
+                self.assertEqual(len(self.lines), 2)
 
     def test_the_timeout_is_named(self):
         self.start(limits=Limits(connections=4, reassembly=1))
@@ -296,17 +297,6 @@ class TestEnded(LogCase):
             f"Client 'b' [{ADDRESS}, p4] disconnected: taken over by the same client id.",
         )
         self.assertTrue(first.stream.closed)
-
-    def test_a_violation_of_version_5_has_its_reason(self):
-        client = self.come(packets5.connect("b"))
-        client.send(auth(0x19))
-        self.world.turn(3)
-        self.assertEqual(
-            self.lines[-1],
-            f"Client 'b' [{ADDRESS}, p5] disconnected: protocol error (reason 0x82).",
-        )
-        self.world.turn(20, 100)  # it lingered
-        self.assertEqual(len(self.lines), 2)
 
     def test_a_will_is_named_if_there_is_one(self):
         for will in (("gone", "x", 0, b""), None):

@@ -1,6 +1,6 @@
-# board_case.py - a board's modules `network` and `machine` as they behave, for the firmware's
-# tests. `network` is the fake of its port (support/ports), around which a test moves the AIR;
-# here are a machine with its watchdog, LED and SPI, and the modules of the firmware on them.
+# board_case.py - the firmware's modules on a fake board. The fake of `network` is that of its port
+# (support/ports); a test changes its access points and its cable by AIR. The fake of `machine` is
+# here, with watchdog, LED and SPI.
 import sys
 
 _HERE = __file__.rsplit("/", 1)[0]
@@ -16,7 +16,7 @@ RP2, W5500, ESP32 = network_cyw43, network_wiznet5k, network_esp32
 
 
 class Machine:
-    """Records what becomes of watchdog, pins and memory."""
+    """Records the use of watchdog, pins and memory."""
 
     def __init__(self):
         self.mem32 = {0x40058000: 1 << 30 | 5}
@@ -60,7 +60,7 @@ Machine.Pin, Machine.SPI = Pin, SPI
 
 
 def use(port, **facts):
-    """The modules of the firmware on such a port: links, watch, and the fakes."""
+    """Import the firmware on such a port: its links and watch, and the two fakes."""
     for name in list(sys.modules):
         if name.startswith("slotmq_run"):
             del sys.modules[name]

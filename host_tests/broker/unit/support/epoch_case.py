@@ -1,7 +1,7 @@
 # epoch_case.py - a broker whose clock is about to begin a new epoch, and all times that it stores.
 import unittest
 
-from fakes import Client, Stream, World
+from fakes import World
 from memory_medium import MemoryMedium
 from recorder_case import attach
 
@@ -46,11 +46,7 @@ class EpochCase(unittest.TestCase):
         self.start()
 
     def come(self, first):
-        client = Client(Stream())
-        self.world.listener.waiting.append(client.stream)
-        client.send(first)
-        self.world.turn(3)
-        return client
+        return self.world.come(first)
 
     def near(self, tenths):
         """The clock is so long before the next epoch; nothing that is stored gets older."""

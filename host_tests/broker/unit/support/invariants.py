@@ -1,6 +1,5 @@
-# invariants.py - what holds between the tables of a broker after every turn.
-#
-# Each check walks what the broker only counts. Returns what is wrong, as texts.
+# invariants.py - relations between the tables of a broker that hold after every turn. Each check
+# counts by walking the lists, and compares that with the broker's own counters.
 from slotmq.tables.insertion import find
 
 _NONE = 0xFFFF
@@ -10,7 +9,7 @@ _LEAVING = (3, 5)  # ending, lingering
 
 
 def broken(broker):
-    """Every relation that does not hold."""
+    """The relations that do not hold, as texts."""
     wrong = []
     checks = (_deliveries, _references, _space, _sessions, _blocks, _buffers, _tree, _groups)
     checks += (_aliases,)
@@ -114,8 +113,8 @@ def _buffers(broker):
         if not base <= conns.tx_end[conn] <= base + conns.tx_bytes:
             yield f"outgoing buffer of connection {conn}"
         limit = base + conns.tx_bytes if conns.chunked_msg[conn] == _NONE else 0
-        said = conns.level[conn] == 5 and conns.state[conn] in _LEAVING  # DISCONNECT
-        if conns.tx_limit[conn] != limit and not (said and conns.tx_limit[conn] == 0):
+        is_last = conns.level[conn] == 5 and conns.state[conn] in _LEAVING  # after DISCONNECT
+        if conns.tx_limit[conn] != limit and not (is_last and conns.tx_limit[conn] == 0):
             yield f"limit of connection {conn}"
     if conns.count != sum([state != _VACANT for state in conns.state]):
         yield f"{conns.count} connections"
