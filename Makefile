@@ -44,7 +44,7 @@ HOST_CODE := tools boards host_tests
 .PHONY: run clients telemetry-demo bench-telemetry quick test test-broker test-host test-telemetry test-board nightly emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
-	$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
+	@$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
 		$(if $(PORT),-p "$(PORT)") $(if $(CONF),-c "$(CONF)")
 
 clients: .venv/installed
@@ -84,11 +84,11 @@ setup: .venv/installed-test .venv/installed-telemetry
 
 # Builds the image before the tests' time limits run.
 test-board: .venv/installed-test
-	$(BIN)/python -m slotmq_tools.emulator
+	$(BIN)/python -m slotmq_tools.dev.emulator
 	$(LANES) board
 
 emulated: .venv/installed-test
-	$(BIN)/python -m slotmq_tools.emulator --run build/board
+	$(BIN)/python -m slotmq_tools.dev.emulator --run build/board
 
 DEMO = build/telemetry
 
@@ -124,16 +124,19 @@ help:
 
 # .venv/installed-EXTRA: the project with that extra is in the environment.
 .venv/installed: .venv/bin/pip pyproject.toml
-	$(BIN)/pip install --editable .
+	$(BIN)/pip install --quiet --editable .
 	mkdir -p $(PACKAGES)
 	ln -sfn ../../lib/slotmq $(PACKAGES)/slotmq
 	ln -sfn ../../tools $(PACKAGES)/slotmq_tools
 	ln -sfn ../../boards $(PACKAGES)/slotmq_boards
+	ln -sfn ../../firmware $(PACKAGES)/slotmq_firmware
+	# Else a clone that is called slotmq hides the package from programs beside it.
+	echo "$(CURDIR)/$(PACKAGES)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/slotmq.pth"
 	touch $@
 
 .venv/installed-%: .venv/installed
-	$(BIN)/pip install --editable '.[$*]'
+	$(BIN)/pip install --quiet --editable '.[$*]'
 	touch $@
 
 .venv/bin/pip:
-	$(PYTHON) -m tools.bootstrap .venv
+	$(PYTHON) -m tools.dev.bootstrap .venv

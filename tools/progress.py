@@ -1,6 +1,6 @@
 """A progress bar on standard error; without a terminal, or without click, one line.
 
-tools/bootstrap.py fetches before click is installed.
+tools/dev/bootstrap.py fetches before click is installed.
 """
 
 import sys

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.emulator import cycles
+from slotmq_tools.dev.emulator import cycles
 from slotmq_tools.pack import mpy
 
 DOCS = Path(__file__).parents[2] / "docs/performance.md"
 TOLERANCE = 0.02
 CHANCE = 0.25  # of all cycles, by colliding names
-HOW = "python -m slotmq_tools.emulator.cycles --write docs/performance.md"
+HOW = "python -m slotmq_tools.dev.emulator.cycles --write docs/performance.md"
 
 
 QOS_0 = "QoS 0: PUBLISH to 1 subscriber"

@@ -9,7 +9,7 @@ from slotmq_tools import boards
 from slotmq_tools.deploy import copying, steps
 from slotmq_tools.deploy.frozen import PACKAGES
 from slotmq_tools.deploy.repl import Repl
-from slotmq_tools.emulator import frozen
+from slotmq_tools.dev.emulator import frozen
 
 from .conftest import ANSWER_S, NAME, PORT, Deployed
 

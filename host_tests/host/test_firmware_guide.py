@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from slotmq_tools import boards
-from slotmq_tools.emulator import image
+from slotmq_tools.dev.emulator import image
 
 GUIDE = (Path(__file__).parents[2] / "docs/firmware.md").read_text()
 

@@ -7,6 +7,7 @@ made by network.py, slotmq.conf by configuration.py.
 import hashlib
 import re
 import tempfile
+from importlib import resources
 from pathlib import Path
 
 from ..errors import ToolError
@@ -18,11 +19,14 @@ MAIN = "/main.py"
 NEW = ".new"  # appended to a file's name while it is written
 # Folders that belong to deploy: it removes any other file from them.
 OWN = ("/lib/slotmq/", "/lib/slotmq_boards/", "/lib/slotmq_run/")
-_FIRMWARE = Path(__file__).resolve().parents[2] / "firmware"
+_FIRMWARE = Path(str(resources.files("slotmq_firmware")))
 _MAIN_SOURCE = _FIRMWARE / "main.py"
 _RUN = "slotmq_run"
 # SHA-256 of main.py in earlier versions
-_EARLIER_MAINS = ("704fc428bb05823927888498a0cfb9f33168dcd61ce92a7d922c57ea6ad3d2e2",)
+_EARLIER_MAINS = (
+    "704fc428bb05823927888498a0cfb9f33168dcd61ce92a7d922c57ea6ad3d2e2",
+    "4abcb6237db2b47738051f85d9daeacacdee242437919888965a9737bd218b13",
+)
 
 
 def code(board: str, arch: str) -> dict[str, bytes]:

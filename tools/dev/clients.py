@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from ..errors import ToolError
-from ..peers import mosquitto
+from .peers import mosquitto
 
 
 def main() -> int:

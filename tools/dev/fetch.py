@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from .. import cache, micropython
 from ..errors import ToolError
-from ..peers import mosquitto, node, stubs, valgrind
+from .peers import mosquitto, node, stubs, valgrind
 
 
 def main() -> int:

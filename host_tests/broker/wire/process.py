@@ -125,7 +125,7 @@ class BrokerProcess(Program):
 
     def _command(self) -> list[str]:
         if self.runtime == PEER:
-            from slotmq_tools.peers import mosquitto
+            from slotmq_tools.dev.peers import mosquitto
 
             return [*mosquitto.broker(), "-c", str(self.file)]
         run = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", self.runtime]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import bootstrap
+from slotmq_tools.dev import bootstrap
 
 
 def test_pip_is_installed_without_python3_venv(

@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from ... import boards, micropython
 from ...errors import ToolError
 from ...pack import mpy
-from ...peers import mosquitto, node
 from ...ports import free_port
+from ..peers import mosquitto, node
 from .client import Address
 
 _SERVERS = Path(__file__).with_name("servers")

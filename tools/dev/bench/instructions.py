@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 import click
 
 from ...errors import ToolError
-from ...peers import valgrind
 from ...ports import free_port
+from ..peers import valgrind
 from . import pipelined
 from .brokers import HOST, RECORDING, Start, process, slotmq_on_micropython
 from .pipelined import Shape

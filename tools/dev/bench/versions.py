@@ -6,7 +6,7 @@ import subprocess
 from importlib import metadata
 
 from ... import micropython
-from ...peers import mosquitto, node
+from ..peers import mosquitto, node
 
 
 def all_versions() -> dict[str, str]:

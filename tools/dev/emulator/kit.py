@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..fetch import debian
+from ...fetch import debian
 
 LINK, HEADER, QSTRS = "link.json", "frozen.h", "genhdr/qstrdefs.preprocessed.h"
 FROZEN, SCRIPT = "frozen.o", "--script="

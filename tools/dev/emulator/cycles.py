@@ -1,6 +1,6 @@
 """Counts the cycles and instructions that the broker needs for each kind of packet on an RP2040.
 
-    python -m slotmq_tools.emulator.cycles [--write docs/performance.md]
+    python -m slotmq_tools.dev.emulator.cycles [--write docs/performance.md]
 
 cycles_micropython.py runs on the emulated board in batch mode, where all runs take the same
 number of cycles. Not counted are MicroPython's sockets and lwIP, what platform/lwip.py reads from
@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import boards, cache
-from ..deploy.repl import Repl
-from ..errors import ToolError
-from ..pack import mpy
+from ... import boards, cache
+from ...deploy.repl import Repl
+from ...errors import ToolError
+from ...pack import mpy
 from .board import Board, run_script
 
 BOARD = "RPI_PICO_W"

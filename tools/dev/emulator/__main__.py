@@ -1,6 +1,6 @@
 """Builds what the emulated board needs, and runs one if asked to.
 
-python -m slotmq_tools.emulator [--run FOLDER]
+python -m slotmq_tools.dev.emulator [--run FOLDER]
 """
 
 import fcntl
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from ..errors import ToolError
+from ...errors import ToolError
 from . import image, toolchain
 from .board import Board, command
 

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .. import cache
-from ..errors import ToolError
-from ..fetch.retry import retry
+from ... import cache
+from ...errors import ToolError
+from ...fetch.retry import retry
 
 # rp2: the Pico W's stubs, which include the modules for its network
 PACKAGES = {
