@@ -1,6 +1,6 @@
 # access.py - the board is an access point.
 from slotmq_run import wifi
-from slotmq_run.links import network
+from slotmq_run.network_link import network
 
 _AP_ADDRESS = "192.168.4.1"
 _PASSWORD_MIN = 8

@@ -1,8 +1,8 @@
 # boot.py - runs the board: network, watchdog, LED, clock and broker. The network retries forever.
 #
 # Reads network.json, which `slotmq deploy` writes beside main.py. An unusable configuration leads
-# to safe mode (starts.py). Ctrl-C stops the broker in order. Any other end resets the board, as
-# the watchdog would; so does a failure of the machine (no heap, no socket, a failing driver).
+# to safe mode (boot_counter.py). Ctrl-C stops the broker in order. Any other end resets the board,
+# as the watchdog would; so does a failure of the machine (no heap, no socket, a failing driver).
 #
 # It also runs on a computer, without the modules `network` and `machine`. Between two turns of the
 # broker it allocates a little when something changes.
@@ -11,7 +11,7 @@ import sys
 import time
 
 from slotmq import app
-from slotmq_run import links, starts, watch
+from slotmq_run import boot_counter, network_link, watch
 
 _ALIVE_MS = 60000
 _TURN_MS = 250
@@ -35,7 +35,7 @@ def since(now, then):
 def run(folder, turns):
     """Run until Ctrl-C; -> the broker's exit status. `turns`: end after so many turns; 0: never.
 
-    starts.Safe: the configuration cannot be used. RuntimeError: the machine failed."""
+    boot_counter.Safe: the configuration cannot be used. RuntimeError: the machine failed."""
     config, link = _network(folder + "network.json")
     led = watch.Led(config.get("led", "LED"))
     board = Board(folder, config, link, led, turns)
@@ -55,7 +55,8 @@ def run(folder, turns):
         board.dog.release()
     if status:
         why = "the broker did not start: %s" % app.refused[0]
-        raise RuntimeError(why) if status == _CANNOT else starts.Safe(why)  # RuntimeError resets
+        # RuntimeError resets the board
+        raise RuntimeError(why) if status == _CANNOT else boot_counter.Safe(why)
     led.show(watch.OFF)
     return status
 
@@ -67,13 +68,13 @@ def _network(path):
         with open(path) as file:
             config = json.load(file)
     except (OSError, ValueError) as error:
-        raise starts.Safe(_UNUSABLE % error)
+        raise boot_counter.Safe(_UNUSABLE % error)
     try:
-        link = links.make(config)
+        link = network_link.make(config)
         config["watchdog"] = watch.timeout(config)
         return config, link
     except (ValueError, KeyError, TypeError) as error:
-        raise starts.Safe(_UNUSABLE % error)
+        raise boot_counter.Safe(_UNUSABLE % error)
 
 
 class Board:
@@ -87,9 +88,9 @@ class Board:
         self.dog = watch.Dog(config["watchdog"])
         self.clock = None
         if config.get("time"):
-            from slotmq_run import wall
+            from slotmq_run import wall_clock
 
-            self.clock = wall.Clock(config["time"], link)
+            self.clock = wall_clock.Clock(config["time"], link)
 
     def serve(self, broker):
         """Run the broker's turns; app.main() calls it when the broker is ready."""
@@ -110,7 +111,7 @@ class Board:
                 self._step(now)
             if young and since(now, began) >= _ALIVE_MS:
                 young = False
-                starts.forget(self.folder)
+                boot_counter.forget(self.folder)
             if self.turns:
                 self.turns -= 1
                 if not self.turns:
@@ -119,7 +120,7 @@ class Board:
     def _step(self, now):
         link = self.link
         if link.step(now):
-            print(link.told())
+            print(link.state())
         self.led.show(watch.UP if link.up else watch.JOINING)
         self.led.step(now)
         if link.up and self.clock:

@@ -1,6 +1,6 @@
-# dns.py - a DNS query for a name's IPv4 address, and the parser of the answer (RFC 1035). wall.py
-# sends and receives them without blocking: getaddrinfo blocks for 7 seconds and more if no server
-# answers, and the watchdog resets after 8.
+# dns.py - a DNS query for a name's IPv4 address, and the parser of the answer (RFC 1035).
+# wall_clock.py sends and receives them without blocking: getaddrinfo blocks for 7 seconds and more
+# if no server answers, and the watchdog resets after 8.
 #
 # Loaded on demand and unloaded again. Allocates.
 _HEADER = 12

@@ -8,7 +8,7 @@ import json
 import socket
 import time
 
-from slotmq_run import starts, watch
+from slotmq_run import boot_counter, watch
 
 _PAUSE_S = 120
 _LONGEST_S = 3600
@@ -37,7 +37,7 @@ def run(folder, why, marks):
     hangs = "!" if "!" in marks else ""
     marks = hangs + "-" * min(stays + 1, _DOUBLED)
     pause = min(_PAUSE_S << stays, _LONGEST_S)
-    starts.write(folder, marks + "?")
+    boot_counter.write(folder, marks + "?")
     try:
         try:
             stay(folder, why, pause, not hangs)
@@ -47,7 +47,7 @@ def run(folder, why, marks):
     except KeyboardInterrupt:
         return False
     finally:
-        starts.write(folder, marks)
+        boot_counter.write(folder, marks)
     return True
 
 
@@ -73,7 +73,7 @@ def stay(folder, why, pause, networked):
             led.step(rounds * 100)
             if link:
                 if link.step(past * 1000):
-                    print(link.told())
+                    print(link.state())
                 listener = listener or _listener(folder)
             if listener:
                 _answer(listener, _ANSWER % (pause - past, why, pause - past))
@@ -96,9 +96,9 @@ def _config(folder):
 
 def _link(config):
     try:
-        from slotmq_run import links
+        from slotmq_run import network_link
 
-        link = links.made[0] if links.made else links.make(config)
+        link = network_link.made[0] if network_link.made else network_link.make(config)
         link.start(0)
         return link
     except Exception as error:

@@ -1,6 +1,6 @@
 # station.py - the board is a Wi-Fi client.
 from slotmq_run import wifi
-from slotmq_run.links import network
+from slotmq_run.network_link import network
 
 # Texts for values of status(), with the names of the constants in the different ports
 _WHYS = (

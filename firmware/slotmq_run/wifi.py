@@ -1,16 +1,16 @@
 # wifi.py - the base of station.py and access.py.
-from slotmq_run import links
-from slotmq_run.links import network
+from slotmq_run import network_link
+from slotmq_run.network_link import network
 
 
-class Wifi(links.Link):
+class Wifi(network_link.Link):
     def __init__(self, kind, which, config):
         super().__init__(config)
         self._ssid = config["ssid"]
         self._password = config.get("password", "")
         self._saves = config.get("power_saving", False)
         self.name = kind + self._ssid
-        links.made_by("WLAN")
+        network_link.made_by("WLAN")
         self.nic = network.WLAN(which)
 
     def interface(self):

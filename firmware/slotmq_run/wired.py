@@ -1,5 +1,5 @@
 # wired.py - Ethernet, and PPP on a UART.
-from slotmq_run import links
+from slotmq_run import network_link
 
 
 def make(kind, config):
@@ -7,7 +7,7 @@ def make(kind, config):
     return (Ethernet if kind == "ethernet" else Serial)(config)
 
 
-class Ethernet(links.Link):
+class Ethernet(network_link.Link):
     """A W5500 on SPI, by default with the pins of WIZnet's board. Without its INT pin the port
     polls it every 64 ms."""
 
@@ -29,7 +29,7 @@ class Ethernet(links.Link):
         wires = [Pin(pins.get("cs", 17)), Pin(pins.get("reset", 20))]
         if interrupt is not None:
             wires.append(Pin(interrupt))
-        self.nic = links.made_by("WIZNET5K")(spi, *wires)
+        self.nic = network_link.made_by("WIZNET5K")(spi, *wires)
 
     def interface(self):
         return self.nic
@@ -40,7 +40,7 @@ class Ethernet(links.Link):
             self.nic.ifconfig(self.fixed)
 
 
-class Serial(links.Link):
+class Serial(network_link.Link):
     """PPP on a UART: a modem, or the emulated board."""
 
     name = "ppp"
@@ -59,7 +59,7 @@ class Serial(links.Link):
             txbuf=4096,
             timeout=0,
         )
-        self.nic = links.made_by("PPP")(uart)
+        self.nic = network_link.made_by("PPP")(uart)
 
     def interface(self):
         return self.nic

@@ -16,7 +16,7 @@ from .conftest import Deployed
 
 TIMEOUT_S = 120
 CORE = "/lib/slotmq/core.mpy"
-WALL = "/lib/slotmq_run/wall.py"  # MicroPython takes it before wall.mpy
+WALL = "/lib/slotmq_run/wall_clock.py"  # MicroPython takes it before wall_clock.mpy
 HANGS = b"""
 import time
 class Clock:

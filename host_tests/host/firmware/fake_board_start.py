@@ -103,9 +103,9 @@ class Machine:
 
 RESET = 42
 sys.modules["network"], sys.modules["machine"] = NETWORK, Machine
-from slotmq_run import safe, wall  # noqa: E402
+from slotmq_run import safe, wall_clock  # noqa: E402
 
 safe._PAUSE_S = air().get("pause", 120)
 
-wall._DNS_PORT, wall._PORT = air().get("dns", 53), air().get("ntp", 123)
+wall_clock._DNS_PORT, wall_clock._PORT = air().get("dns", 53), air().get("ntp", 123)
 import main  # noqa: E402,F401

@@ -41,5 +41,5 @@ def test_a_boards_manifest_freezes_broker_and_firmware(
         "slotmq/broker.py",
         "slotmq/fast/bytes_viper.py",
         "slotmq_run/boot.py",
-        "slotmq_run/links.py",
+        "slotmq_run/network_link.py",
     } <= set(frozen)

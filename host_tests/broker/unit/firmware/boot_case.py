@@ -7,7 +7,7 @@ import board_case  # noqa: F401 - the folder of the firmware
 import scratch
 
 import slotmq_run
-from slotmq_run import boot, safe, starts
+from slotmq_run import boot, boot_counter, safe
 
 HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
 
@@ -77,16 +77,24 @@ class Machine:
 
 class BootCase(unittest.TestCase):
     def setUp(self):
-        self.kept = starts._boot, boot.app, starts.machine, safe.stay, boot.links.make
+        self.kept = (
+            boot_counter._boot,
+            boot.app,
+            boot_counter.machine,
+            safe.stay,
+            boot.network_link.make,
+        )
         slotmq_run.safe = sys.modules["slotmq_run.safe"] = safe
         self.app = boot.app = App()
-        starts._boot = lambda: boot  # other tests import the modules anew
+        boot_counter._boot = lambda: boot  # other tests import the modules anew
         self.folder = scratch.path()
         os.mkdir(self.folder)  # noqa: PTH102
         self.folder += "/"
 
     def tearDown(self):
-        starts._boot, boot.app, starts.machine, safe.stay, boot.links.make = self.kept
+        boot_counter._boot, boot.app, boot_counter.machine, safe.stay, boot.network_link.make = (
+            self.kept
+        )
 
     def write(self, name, text):
         with open(self.folder + name, "w") as file:  # noqa: PTH123
@@ -96,6 +104,6 @@ class BootCase(unittest.TestCase):
         return sorted(os.listdir(self.folder))  # noqa: PTH208
 
     def on_a_board(self):
-        starts.machine = Machine()
+        boot_counter.machine = Machine()
         self.stayed = []
         safe.stay = lambda _folder, *facts: self.stayed.append(facts)

@@ -9,8 +9,8 @@ STEP_MS = 200
 
 class NetworkCase(unittest.TestCase):
     def start(self, port, config=HOME, **facts):
-        self.links, self.watch, self.network, self.machine = use(port, **facts)
-        self.link = self.links.make(config)
+        self.network_link, self.watch, self.network, self.machine = use(port, **facts)
+        self.link = self.network_link.make(config)
         self.log = []
 
     def join(self, port, config=HOME, password="secret", **facts):
@@ -23,4 +23,4 @@ class NetworkCase(unittest.TestCase):
         for _ in range(seconds * 1000 // STEP_MS):
             AIR.now += STEP_MS
             if self.link.step(AIR.now):
-                self.log.append(self.link.told())
+                self.log.append(self.link.state())

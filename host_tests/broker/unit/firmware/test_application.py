@@ -7,7 +7,7 @@ import unittest
 import board_case  # noqa: F401 - the folder of the firmware
 import scratch
 
-from slotmq_run import boot, starts
+from slotmq_run import boot, boot_counter
 
 HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
 
@@ -66,10 +66,10 @@ class TestApplication(unittest.TestCase):
         boot.Board = self.kept[1]
         boot.app = App()
         self.seen = boot.app.broker.seen
-        return starts.run()
+        return boot_counter.run()
 
     def test_without_an_application_the_broker_runs(self):
-        self.assertEqual(starts.run(), 0)
+        self.assertEqual(boot_counter.run(), 0)
         self.assertEqual(self.seen, ["tables", 250, 250, 250])
 
     def test_it_is_loaded_before_the_tables_and_started_after_them(self):

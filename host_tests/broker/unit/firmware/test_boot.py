@@ -1,12 +1,12 @@
 """The firmware's start: order of its steps, and what it stores."""
 
-from boot_case import HOST, BootCase, Dog, boot, starts
+from boot_case import HOST, BootCase, Dog, boot, boot_counter
 
 
 class TestBoot(BootCase):
     def test_it_runs_the_broker_with_the_limits_of_the_board(self):
         self.write("network.json", HOST)
-        self.assertEqual(starts.run(self.folder, turns=3), 0)
+        self.assertEqual(boot_counter.run(self.folder, turns=3), 0)
         expected = ["-c", self.folder + "slotmq.conf", "--board", "RPI_PICO_W"]
         self.assertEqual(self.app.arguments, expected)
         self.assertEqual(self.app.broker.turned, 3)
@@ -31,14 +31,14 @@ class TestBoot(BootCase):
         kept, boot.ticks_ms = boot.ticks_ms, ticks
         try:
             with self.assertRaises(ValueError):
-                starts.run(self.folder)
+                boot_counter.run(self.folder)
         finally:
             boot.ticks_ms = kept
         self.assertEqual(seen[0], ["network.json", "slotmq.boots"])
         self.assertEqual(seen[-1], ["network.json"])
 
     def test_a_memory_error_of_the_clock_does_not_end_the_broker(self):
-        from slotmq_run import wall
+        from slotmq_run import wall_clock
 
         asked = []
 
@@ -51,18 +51,18 @@ class TestBoot(BootCase):
             return len(asked) * 1000
 
         self.write("network.json", HOST.replace("}", ', "time": "192.0.2.1"}'))
-        kept = wall.Clock.step, boot.ticks_ms
-        wall.Clock.step, boot.ticks_ms = fails, ticks
+        kept = wall_clock.Clock.step, boot.ticks_ms
+        wall_clock.Clock.step, boot.ticks_ms = fails, ticks
         try:
-            self.assertEqual(starts.run(self.folder, turns=3), 0)
+            self.assertEqual(boot_counter.run(self.folder, turns=3), 0)
         finally:
-            wall.Clock.step, boot.ticks_ms = kept
+            wall_clock.Clock.step, boot.ticks_ms = kept
         self.assertEqual(len([now for now in asked if now]), 3)
 
     def test_the_link_starts_before_the_broker_and_under_the_watchdog(self):
         self.write("network.json", HOST)
 
-        class Link(boot.links.Host):
+        class Link(boot.network_link.Host):
             def start(self, now):
                 Dog.calls.append("link")
 
@@ -71,7 +71,7 @@ class TestBoot(BootCase):
             on_ready(self.app.broker)
             return 0
 
-        boot.links.make = lambda _config: Link()
+        boot.network_link.make = lambda _config: Link()
         self.app.main = main
         calls = self.calls_of_a_start(boot.watch)
         expected = ["start", "link", "release", "broker", "start", "release"]
@@ -83,7 +83,7 @@ class TestBoot(BootCase):
         Dog.calls.clear()
         kept, watch.Dog = watch.Dog, Dog
         try:
-            self.assertEqual(starts.run(self.folder, turns=1), 0)
+            self.assertEqual(boot_counter.run(self.folder, turns=1), 0)
         finally:
             watch.Dog = kept
         return Dog.calls
@@ -91,13 +91,13 @@ class TestBoot(BootCase):
     def test_ctrl_c_ends_with_status_0(self):
         self.write("network.json", HOST)
         self.app.broker.fail = KeyboardInterrupt()
-        self.assertEqual(starts.run(self.folder), 0)
+        self.assertEqual(boot_counter.run(self.folder), 0)
 
     def test_an_exception_of_the_broker_is_raised_and_counted(self):
         self.write("network.json", HOST)
         self.app.broker.fail = ValueError("a bug")
         with self.assertRaises(ValueError):
-            starts.run(self.folder)
+            boot_counter.run(self.folder)
         self.assertEqual(self.files(), ["network.json", "slotmq.boots"])
 
     def test_the_watchdog_runs_while_the_code_is_loaded(self):
@@ -109,7 +109,7 @@ class TestBoot(BootCase):
 
         from slotmq_run import watch
 
-        starts._boot = load
+        boot_counter._boot = load
         calls = self.calls_of_a_start(watch)
         self.assertEqual(calls[:4], [8000, "start", "load", "release"])
 
@@ -119,7 +119,7 @@ class TestBoot(BootCase):
         def fails():
             raise KeyboardInterrupt
 
-        starts._boot = fails
+        boot_counter._boot = fails
         with self.assertRaises(KeyboardInterrupt):
-            starts.run(self.folder)
+            boot_counter.run(self.folder)
         self.assertEqual(self.files(), ["network.json"])

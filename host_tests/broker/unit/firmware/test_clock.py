@@ -5,7 +5,7 @@ import unittest
 
 import board_case  # noqa: F401 - the folder of the firmware
 
-from slotmq_run import wall
+from slotmq_run import wall_clock
 
 TIME, DNS = "192.168.1.9", "192.168.1.1"
 NAME = "time.example"
@@ -106,12 +106,12 @@ class Broker:
 
 class TestClock(unittest.TestCase):
     def setUp(self):
-        self.kept = wall.socket, wall.machine
-        wall.socket, wall.machine = Socket(), Machine()
-        self.net, self.rtc = wall.socket, wall.machine.rtc
+        self.kept = wall_clock.socket, wall_clock.machine
+        wall_clock.socket, wall_clock.machine = Socket(), Machine()
+        self.net, self.rtc = wall_clock.socket, wall_clock.machine.rtc
 
     def tearDown(self):
-        wall.socket, wall.machine = self.kept
+        wall_clock.socket, wall_clock.machine = self.kept
 
     def answer(self, seconds, fraction=bytes(4)):
         self.net.answers.append(bytes(40) + seconds.to_bytes(4, "big") + fraction)
@@ -119,7 +119,7 @@ class TestClock(unittest.TestCase):
     def clock(self, server=TIME, dns=DNS, **broker):
         """A clock that has made its first step."""
         self.broker = Broker(**broker)
-        clock = wall.Clock(server, Link(dns))
+        clock = wall_clock.Clock(server, Link(dns))
         clock.follow(self.broker)
         clock.step(1)
         return clock
@@ -137,7 +137,7 @@ class TestClock(unittest.TestCase):
         self.assertEqual(self.net.asked, 2)
 
     def test_without_an_answer_it_asks_again_after_a_minute(self):
-        clock = wall.Clock(TIME, Link())
+        clock = wall_clock.Clock(TIME, Link())
         for now in range(0, 150_000, 200):
             clock.step(now)
         self.assertEqual((self.net.asked, self.net.open), (3, 1))

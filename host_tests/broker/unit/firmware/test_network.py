@@ -112,9 +112,9 @@ class TestEthernet(NetworkCase):
     def wired(self, port=W5500, **config):
         self.start(port, {"link": "host"})
         kept = sys.modules.get("machine")
-        sys.modules["machine"] = self.machine  # links.py takes its SPI when it is asked for
+        sys.modules["machine"] = self.machine  # network_link.py takes its SPI when it is asked for
         try:
-            self.link = self.links.make({"link": "ethernet"} | config)
+            self.link = self.network_link.make({"link": "ethernet"} | config)
         finally:
             del sys.modules["machine"]
             if kept:
@@ -249,13 +249,13 @@ class TestOthers(NetworkCase):
             ({"link": "token ring"}, "expected station"),
         ):
             with self.assertRaises(ValueError) as refused:
-                self.links.make(config)
+                self.network_link.make(config)
             self.assertTrue(reason in str(refused.exception))
         with self.assertRaises(KeyError):
-            self.links.make({"link": "station"})
+            self.network_link.make({"link": "station"})
 
     def test_a_computer_is_always_connected(self):
         self.start(RP2)
-        link = self.links.make({"link": "host"})
+        link = self.network_link.make({"link": "host"})
         link.start(0)
         self.assertTrue(link.up and not link.step(0))

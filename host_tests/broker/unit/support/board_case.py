@@ -60,7 +60,7 @@ Machine.Pin, Machine.SPI = Pin, SPI
 
 
 def use(port, **facts):
-    """Import the firmware on such a port: its links and watch, and the two fakes."""
+    """Import the firmware on such a port: its network_link and watch, and the two fakes."""
     for name in list(sys.modules):
         if name.startswith("slotmq_run"):
             del sys.modules[name]
@@ -70,11 +70,11 @@ def use(port, **facts):
     kept = {name: sys.modules.get(name) for name in ("network", "machine")}
     sys.modules["network"], sys.modules["machine"] = network, machine
     try:
-        from slotmq_run import links, watch
+        from slotmq_run import network_link, watch
     finally:
         for name in kept:
             if kept[name]:
                 sys.modules[name] = kept[name]
             else:
                 del sys.modules[name]
-    return links, watch, network, machine
+    return network_link, watch, network, machine

@@ -1,5 +1,5 @@
-# wall.py - sets the board's clock, from an NTP server or from messages to $SLOTMQ/time, which
-# contain the seconds since 1970. Log and recorder use it; the broker needs no time of day.
+# wall_clock.py - sets the board's clock, from an NTP server or from messages to $SLOTMQ/time,
+# which contain the seconds since 1970. Log and recorder use it; the broker needs no time of day.
 #
 # `time` in network.json is the name or address of a server, or "$SLOTMQ/time". A query is one UDP
 # packet, to the network's DNS server (for a name) and then to the time server. Later steps receive
@@ -56,11 +56,11 @@ class Clock:
         self._broker = broker
         if self._by_topic:
             if getattr(broker.settings, "remote_admin", False):
-                broker.subscribe(TOPIC, self.told)
+                broker.subscribe(TOPIC, self.on_message)
             else:
                 print("slotmq: %s: needs remote_admin true in slotmq.conf" % TOPIC)
 
-    def told(self, _topic, payload, *_):
+    def on_message(self, _topic, payload, *_):
         # Seconds, perhaps with a fraction; the words after them are for a recorder.
         try:
             set_clock(int((bytes(payload).split() or [b""])[0].split(b".")[0]))

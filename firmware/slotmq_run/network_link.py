@@ -1,7 +1,7 @@
-# links.py - brings the network up and keeps it up. The kinds of links are in station.py, access.py
-# and wired.py, of which a board loads one.
+# network_link.py - brings the network up and keeps it up. The kinds of links are in station.py,
+# access.py and wired.py, of which a board loads one.
 #
-# Each link has start(now), step(now) -> changed?, up, and told(), the text for the log. step() is
+# Each link has start(now), step(now) -> changed?, up, and state(), the text for the log. step() is
 # called several times a second and never blocks. A failed attempt is repeated after a pause, which
 # doubles up to half a minute. The broker is not involved: while the link is down, its listener and
 # sessions stay, and clients reconnect to them.
@@ -69,7 +69,7 @@ class Host:
     def step(self, now):
         return False
 
-    def told(self):
+    def state(self):
         return "network: the system's"
 
     def resolver(self):
@@ -87,7 +87,7 @@ class Link:
         self.fixed = config.get("address")
         self.up = False
         self.why = ""
-        self._told_why = ""  # the last reason that step() reported as new
+        self._reported_why = ""  # the last reason that step() reported as new
         self._since = 0
         self._pause = _PAUSE_MS
         self._trying = False
@@ -112,7 +112,7 @@ class Link:
             self._trying = False
             return not was
         if was:  # lost: the port may reconnect by itself within the time of an attempt
-            self.why = self._told_why = "lost"
+            self.why = self._reported_why = "lost"
             self._since = now
             self._trying = True
             return True
@@ -131,11 +131,11 @@ class Link:
 
     def _is_new(self):
         # Does the reason differ from the last reported one?
-        was = self._told_why
-        self._told_why = self.why
+        was = self._reported_why
+        self._reported_why = self.why
         return was != self.why
 
-    def told(self):
+    def state(self):
         """The state, as one line for the log."""
         if self.up:
             return "%s: up, %s" % (self.name, self.interface().ifconfig()[0])

@@ -1,5 +1,5 @@
-# starts.py - counts the board's starts before anything else is loaded. After three starts that
-# failed within a minute each, the board goes to safe mode.
+# boot_counter.py - counts the board's starts before anything else is loaded. After three starts
+# that failed within a minute each, the board goes to safe mode.
 #
 # Owns the file slotmq.boots, which is removed when a start has lasted a minute. It contains
 #
@@ -26,7 +26,7 @@ except ImportError:
 _BOOTS = "slotmq.boots"
 _DEAD = 3
 _LOAD_MS = 8000
-_TOLD = 160  # characters of the exception that are stored
+_LONGEST = 160  # characters of the exception that are stored
 
 
 class Safe(Exception):
@@ -83,9 +83,9 @@ def _load():
 
 def _boot():
     if "app.py" in os.listdir():
-        from slotmq_run import beside
+        from slotmq_run import application
 
-        beside.prepare()
+        application.prepare()
     from slotmq_run import boot
 
     return boot
@@ -118,7 +118,7 @@ def _restart(folder, error):
     if hasattr(machine, "reset"):
         marks = _read(folder)
         if marks:  # it ended within the first minute
-            write(folder, marks + " " + repr(error)[:_TOLD])
+            write(folder, marks + " " + repr(error)[:_LONGEST])
         getattr(sys, "print_exception", print)(error)
         time.sleep(0.5)  # until the text has been sent
         machine.reset()

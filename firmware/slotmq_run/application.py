@@ -1,38 +1,38 @@
-# beside.py - the user's application, app.py beside main.py. It is imported before the broker's
-# tables are allocated, and its start(broker) is called before the first turn. docs/embed.md
-# describes it for users.
+# application.py - the user's application, app.py beside main.py. It is imported before the
+# broker's tables are allocated, and its start(broker) is called before the first turn.
+# docs/embed.md describes it for users.
 #
 # start(broker) sets hooks, subscribes and publishes. It returns nothing, or a function, which is
 # called after each turn, or a coroutine (so does `async def start(broker)`), which runs as a task
 # of asyncio. An exception in it ends the start, as any other.
 #
-# starts.py loads this module if there is an app.py. It replaces broker.turn, which makes the stack
-# one call deeper; the 8 KB stack of an RP2040 has space for no more. Allocates.
+# boot_counter.py loads this module if there is an app.py. It replaces broker.turn, which makes the
+# stack one call deeper; the 8 KB stack of an RP2040 has space for no more. Allocates.
 import sys
 
-from slotmq_run import boot, starts
+from slotmq_run import boot, boot_counter
 
 _WAIT_MS = 50  # longest turn before the function is called again
 _TASK_MS = 5  # longest turn before asyncio runs again
 
 
 def prepare():
-    """Make boot.run() run the application. starts.Safe: app.py is not usable."""
+    """Make boot.run() run the application. boot_counter.Safe: app.py is not usable."""
     if "" not in sys.path:
         sys.path.insert(0, "")  # the working directory
     try:
         app = __import__("app")
     except (ImportError, SyntaxError) as error:
-        raise starts.Safe("app.py: %r" % error)
+        raise boot_counter.Safe("app.py: %r" % error)
     if not hasattr(app, "start"):
-        raise starts.Safe("app.py has no start(broker)")
+        raise boot_counter.Safe("app.py has no start(broker)")
 
     class Board(_Board):
         """The firmware's Board with the application in the place of its clock."""
 
         def __init__(self, *facts):
             super().__init__(*facts)
-            setattr(self, "clock", Beside(app.start, self.clock))  # noqa: B010 - mypy knows another type
+            setattr(self, "clock", Application(app.start, self.clock))  # noqa: B010 - not its type
 
     setattr(boot, "Board", Board)  # noqa: B010 - a class is no variable
 
@@ -40,7 +40,7 @@ def prepare():
 _Board = boot.Board
 
 
-class Beside:
+class Application:
     """Stands in for the firmware's clock, which it calls, and starts the application."""
 
     def __init__(self, start, clock):
