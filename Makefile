@@ -8,7 +8,8 @@
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
 ## make telemetry-demo      boards record here, are harvested, and become tables and a page
-## make quick               after each edit, in seconds: ruff, and the fast unit tests on this Python
+## make quick               after each edit, in seconds: ruff, the own rules (tidy), and the fast
+##                          unit tests on this Python
 ## make test                the rules, and the lanes below but for the board's
 ## make test-broker         the lane of the broker: unit tests, and those over the wire
 ## make test-host           the lane of what runs on computers: the command and its tools
@@ -52,6 +53,7 @@ clients: .venv/installed
 
 quick: .venv/installed-test
 	$(BIN)/ruff check .
+	$(BIN)/python -m slotmq_tools.dev.tidy
 	$(BIN)/python -m pytest -q -n 2 host_tests/broker/unit $(SLOW:%=--ignore-glob '*/unit/*/test_%.py')
 
 # Of the unit tests those that take more than two seconds, which are left out there.

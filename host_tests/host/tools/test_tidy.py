@@ -173,7 +173,7 @@ FAST = {s.path: s for s in source.read(tidy.ROOT) if s.is_library}
 WRONG_COLUMNS = [
     ("fast/bytes_viper", "_R_LEN = const(3)", "_R_LEN = const(4)"),
     ("fast/deliveries_viper", "_C_COUNTS = const(11)", "_C_COUNTS = const(10)"),
-    ("fast/messages_viper", "_M_DATA = const(39)", "_M_DATA = const(40)"),
+    ("fast/messages_viper", "_M_ARENA_DATA = const(39)", "_M_ARENA_DATA = const(40)"),
     ("fast/path_viper", "_S_DIRTY = const(61)", "_S_DIRTY = const(62)"),
     ("fast/routes_viper", "_C_OUT = const(6)", "_C_OUT = const(7)"),
     ("fast/deliveries_cpython", "d, s, m, c = columns", "d, m, s, c = columns"),
@@ -182,8 +182,26 @@ WRONG_COLUMNS = [
     ("fast/path_cpython", "tx, dirty, counts = ", "dirty, tx, counts = "),
     ("fast/routes_cpython", "_, _, out, _, _, _, dirty", "_, out, _, _, _, _, dirty"),
     ("fast/turn_cpython", "entries, conn_of, _, _", "conn_of, entries, _, _"),
-    ("fast/columns", "# 15: _D_MSG", "# 16: _D_MSG"),
-    ("fast/columns", "(c.last_activity, ALIGN", "(c.last_activity, 0, ALIGN"),
+    ("fast/columns", "m.slots, s.received", "m.slots, m.slots"),
+    # names that are not declared, and bare numbers
+    ("fast/deliveries_viper", "o[_D_PREV])[entry] = tail", "o[_D_PRV])[entry] = tail"),
+    ("fast/deliveries_viper", "o[_S_INFLIGHT if states[entry]", "o[25 if states[entry]"),
+    (
+        "fast/path_viper",
+        "p = ptr32(int(o) - o[_PKT])\n    stats",
+        "p = ptr32(int(o) - o[43])\n    stats",
+    ),
+    ("fast/path_viper", "if not o[_S_MOST]", "if not o[_NONE]"),
+    ("fast/deliveries_viper", "    return c[_LAST]", "    return c[59]"),
+    ("fast/deliveries_viper", "o = ptr32(c)\n    cursors", "t = ptr32(c)\n    cursors"),
+    # rows
+    ("fast/deliveries_viper", "nexts[count[_LAST_FREE]]", "nexts[count[3]]"),
+    ("fast/path_viper", "high[_IDS_UNSAVED] = 1", "high[1] = 1"),
+    ("fast/path_viper", "o[_C_REASSEMBLY])[_FAST_READ]", "o[_C_REASSEMBLY])[3]"),
+    ("fast/bytes_viper", "pkt[_END] = stop", "pkt[4] = stop"),
+    ("fast/path_cpython", "pkt[_END] - topic", "pkt[4] - topic"),
+    ("fast/path_cpython", "broker.clock[_NOW]", "broker.clock[0]"),
+    ("fast/turn_cpython", "broker.pkt[_PACKET_MAX]", "broker.pkt[10]"),
 ]
 
 
@@ -197,16 +215,44 @@ def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: s
     assert {finding.place.partition(":")[0] for finding in found} >= {path}
 
 
-def test_swapped_columns_are_found_in_all_files() -> None:
+@pytest.mark.parametrize(
+    ("swapped", "constants"),
+    [
+        (
+            ("c.out, c.tx_end", "c.tx_end, c.out"),
+            [
+                "messages_viper.py:_C_OUT",
+                "messages_viper.py:_C_TX_END",
+                "path_viper.py:_C_TX_END",
+                "routes_viper.py:_C_OUT",
+            ],
+        ),
+        (
+            ("d.prev, d.next", "d.next, d.prev"),
+            ["deliveries_viper.py:_D_PREV", "deliveries_viper.py:_D_NEXT"],
+        ),
+        (("last, one", "one, last"), ["deliveries_viper.py:_LAST", "deliveries_viper.py:_ONE"]),
+        (
+            ("broker.stats, broker.clock", "broker.clock, broker.stats"),
+            ["path_viper.py:_STATS", "path_viper.py:_CLOCK"],
+        ),
+    ],
+)
+def test_swapped_columns_are_found_in_all_files(
+    swapped: tuple[str, str], constants: list[str]
+) -> None:
     path = columns.HOME
-    changed = Source(path, FAST[path].text.replace("_C_OUT _C_TX_END", "_C_TX_END _C_OUT"))
+    assert FAST[path].text.count(swapped[0]) == 1
+    changed = Source(path, FAST[path].text.replace(*swapped))
     found = list(columns.check(list((FAST | {path: changed}).values())))
-    assert [finding.place.rpartition("/")[2] for finding in found] == [
-        "messages_viper.py:_C_OUT",
-        "messages_viper.py:_C_TX_END",
-        "path_viper.py:_C_TX_END",
-        "routes_viper.py:_C_OUT",
-    ]
+    assert [finding.place.rpartition("/")[2] for finding in found] == constants
+
+
+def test_a_position_that_one_runtime_gives_another_name_is_found() -> None:
+    path = "lib/slotmq/fast/path_cpython.py"
+    changed = Source(path, FAST[path].text.replace("_BYTES_IN = 5", "_BYTES_IN = 6"))
+    (found,) = consts.check(list((FAST | {path: changed}).values()))
+    assert found.place == f"{path}:_BYTES_IN"
 
 
 # The command
@@ -227,3 +273,8 @@ def test_the_command_fails_and_names_the_place(
     assert tidy.main(tmp_path) == 1
     printed = capsys.readouterr()
     assert printed.err == "lib/slotmq/delivery/encode.py:socket: must not import socket (import)\n"
+
+
+def test_the_repository_violates_no_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    tidy.main()
+    assert capsys.readouterr().err == ""

@@ -29,11 +29,14 @@ _PAYLOAD = const(9)
 _PACKET_MAX = const(10)
 # Indexes of Routes' table, which are the first of the table of fast/columns.py too
 _R_MASK = const(0)
-_R_WIDTH = const(1)
+_R_TOPIC_BYTES = const(1)
 _R_GEN = const(2)
 _R_LEN = const(3)
 _R_TEXT = const(4)
 _R_STATE = const(5)
+# Positions in Routes.state
+_GENERATION = const(0)
+_MISSED = const(1)  # slot of the last miss
 _WITH_2 = const(0x540)  # types 6, 8 and 10, whose flags are 2
 
 # The bits of two addresses that must be 0 to copy words between them
@@ -87,11 +90,11 @@ def copy(to: ptr8, d: int, src: ptr8, off: int, n: int):
 
 
 @micropython.viper
-def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
-    # Scans one packet of b[at:end] into p [2.2]. -> its length in bytes,
-    # 0: more bytes are needed, -1: malformed, -2: larger than p[_PACKET_MAX].
-    p[_START] = at
-    p[_TOTAL] = 0
+def next_packet(b: ptr8, at: int, end: int, pkt: ptr32) -> int:
+    # Scans one packet of b[at:end] into pkt [2.2]. -> its length in bytes,
+    # 0: more bytes are needed, -1: malformed, -2: larger than pkt[_PACKET_MAX].
+    pkt[_START] = at
+    pkt[_TOTAL] = 0
     kind = b[at] >> 4
     flags = b[at] & 15
     length = 0
@@ -108,37 +111,36 @@ def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
         if shift > 21:
             return -1
     if kind != 3:
-        # reserved flags [2.2.2-1]; DUP and the flags of CONNECT, which MQTT 3.1 leaves undefined,
-        # are checked by the handlers
+        # reserved flags [2.2.2-1]; the handlers check DUP and CONNECT's, undefined in MQTT 3.1
         odd = (flags & 7) ^ 2 if _WITH_2 >> kind & 1 else flags
         if odd and kind ^ 1:
             return -1
     if shift and not byte:
         return -1  # not the shortest encoding of the length
     at += 1
-    p[_TYPE] = kind
-    p[_FLAGS] = flags
-    p[_BODY] = at
+    pkt[_TYPE] = kind
+    pkt[_FLAGS] = flags
+    pkt[_BODY] = at
     stop = at + length
-    total = stop - p[_START]
-    p[_TOTAL] = total
-    if total > p[_PACKET_MAX]:
+    total = stop - pkt[_START]
+    pkt[_TOTAL] = total
+    if total > pkt[_PACKET_MAX]:
         return -2
     if stop > end:
         return 0
-    p[_END] = stop
+    pkt[_END] = stop
     if kind == 3:
         if length < 2:
             return -1
         size = (b[at] << 8) | b[at + 1]
-        p[_TOPIC] = at + 2
-        p[_TOPIC_LEN] = size
+        pkt[_TOPIC] = at + 2
+        pkt[_TOPIC_LEN] = size
         at += 2 + size
         if flags & 6:
             at += 2
         if at > stop:
             return -1
-        p[_PAYLOAD] = at
+        pkt[_PAYLOAD] = at
         at -= 2
         if not flags & 6:
             return total
@@ -146,7 +148,7 @@ def next_packet(b: ptr8, at: int, end: int, p: ptr32) -> int:
         return total
     elif length < 2:
         return -1
-    p[_PACKET_ID] = (b[at] << 8) | b[at + 1]
+    pkt[_PACKET_ID] = (b[at] << 8) | b[at + 1]
     return total
 
 
@@ -249,12 +251,12 @@ def find_route(o: ptr32, b: ptr8, off: int, n: int) -> int:
         i += 1
     slot = (h ^ (h >> 8)) & o[_R_MASK]
     state = ptr32(int(o) - o[_R_STATE])
-    state[1] = slot
-    if ptr16(int(o) - o[_R_GEN])[slot] ^ state[0]:
+    state[_MISSED] = slot
+    if ptr16(int(o) - o[_R_GEN])[slot] ^ state[_GENERATION]:
         return -1
     if ptr16(int(o) - o[_R_LEN])[slot] ^ n:
         return -1
-    t = int(o) - o[_R_TEXT] + slot * o[_R_WIDTH]
+    t = int(o) - o[_R_TEXT] + slot * o[_R_TOPIC_BYTES]
     while off < end:
         if ptr8(t)[0] ^ b[off]:
             return -1

@@ -7,6 +7,17 @@ _SENT_2 = 2
 _RELEASED = 3
 _EXTRA = 8
 _CHANGED = 32
+# Positions in count, window, counts and pending of tables/
+_IN_USE = 0
+_MOST_IN_USE = 1
+_FIRST_FREE = 2
+_LAST_FREE = 3
+_UNSAVED = 4
+_QUOTA_DELIVERIES = 5
+_MAX_INFLIGHT = 0
+_MAX_QUEUED = 1
+_PUBLISHES = 1
+_PENDING_COUNT = 0
 
 
 def fan(columns, pool, i, end, msg, qos):
@@ -16,11 +27,11 @@ def fan(columns, pool, i, end, msg, qos):
         granted = min(pool[i] & 3, qos)
         session = pool[i] >> 2
         waiting = s.queued[session]
-        most = d.window[1]
+        most = d.window[_MAX_QUEUED]
         if s.conn[session] != _NONE:
             waiting += s.inflight[session]
-            most += d.window[0]
-        if not granted or waiting >= most or d.count[2] == _NONE:
+            most += d.window[_MAX_INFLIGHT]
+        if not granted or waiting >= most or d.count[_FIRST_FREE] == _NONE:
             return i
         append(columns, session, msg, granted << 1)
         i += 1
@@ -31,20 +42,20 @@ def append(columns, session, msg, flags):
     """Queue msg at the session's end, with a reference; the entry, or NONE: full."""
     d, s, m, _ = columns
     count = d.count
-    entry = count[2]
+    entry = count[_FIRST_FREE]
     if entry == _NONE:
         return _NONE
-    count[2] = d.next[entry]
-    if count[2] == _NONE:
-        count[3] = _NONE
-    count[0] += 1
-    if count[0] > count[1]:
-        count[1] = count[0]
+    count[_FIRST_FREE] = d.next[entry]
+    if count[_FIRST_FREE] == _NONE:
+        count[_LAST_FREE] = _NONE
+    count[_IN_USE] += 1
+    if count[_IN_USE] > count[_MOST_IN_USE]:
+        count[_MOST_IN_USE] = count[_IN_USE]
     d.session[entry] = session
     d.msg[entry] = msg
     d.state[entry] = 0
     d.flags[entry] = flags | _CHANGED
-    count[4] = 1
+    count[_UNSAVED] = 1
     tail = s.tail[session]
     d.prev[entry] = tail
     d.next[entry] = _NONE
@@ -75,8 +86,8 @@ def mark_pending(columns, session):
     d, _, _, _ = columns
     if not d.is_pending[session]:
         d.is_pending[session] = 1
-        d.pending[0] += 1
-        d.pending[d.pending[0]] = session
+        d.pending[_PENDING_COUNT] += 1
+        d.pending[d.pending[_PENDING_COUNT]] = session
 
 
 def have_space(columns, pool, i, end, size):
@@ -85,7 +96,7 @@ def have_space(columns, pool, i, end, size):
     d, s, m, _ = columns
     inflight, queued, slots, blocks = d.window
     arena = m.arena
-    if d.count[0] + end - i > d.count[5] or m.count[0] >= slots:
+    if d.count[_IN_USE] + end - i > d.count[_QUOTA_DELIVERIES] or m.count[_IN_USE] >= slots:
         return 0
     if (arena.free_blocks() - blocks) * arena.size < size:
         return 0
@@ -111,7 +122,7 @@ def acked(columns, session, packet_id, state):
     if state == _SENT_2:
         d.state[entry] = _RELEASED
         d.flags[entry] = _CHANGED | 4
-        d.count[4] = 1
+        d.count[_UNSAVED] = 1
         s.blocks[session] -= blocks(m, d.msg[entry])
         unref(columns, d.msg[entry])
         d.msg[entry] = _NONE
@@ -143,17 +154,17 @@ def finish(columns, entry):
     else:
         s.inflight[session] -= 1
     count = d.count
-    count[4] |= 3 if d.flags[entry] & 4 and d.state[entry] != _RELEASED else 2
+    count[_UNSAVED] |= 3 if d.flags[entry] & 4 and d.state[entry] != _RELEASED else 2
     d.state[entry] = _FREE
     d.flags[entry] = _CHANGED | 4
     d.session[entry] = _NONE
     d.next[entry] = _NONE
-    if count[3] == _NONE:
-        count[2] = entry
+    if count[_LAST_FREE] == _NONE:
+        count[_FIRST_FREE] = entry
     else:
-        d.next[count[3]] = entry
-    count[3] = entry
-    count[0] -= 1
+        d.next[count[_LAST_FREE]] = entry
+    count[_LAST_FREE] = entry
+    count[_IN_USE] -= 1
     if d.msg[entry] != _NONE:
         s.blocks[session] -= blocks(m, d.msg[entry])
         unref(columns, d.msg[entry])
@@ -165,7 +176,7 @@ def send(columns, session, conn):
     -> 0: none is left or the window is full; 1: the next one has no space;
     2: it is a PUBREL, has QoS 0, or needs the code of version 5."""
     d, s, m, c = columns
-    window = d.window[0]
+    window = d.window[_MAX_INFLIGHT]
     entry = s.cursor[session]
     while entry != _NONE:
         flags = d.flags[entry]
@@ -185,7 +196,7 @@ def send(columns, session, conn):
             c.mark_dirty(conn)
         c.tx[at:end] = packet
         c.tx_end[conn] = end
-        c.counts[1] += 1
+        c.counts[_PUBLISHES] += 1
         if state == 0:
             d.state[entry] = flags >> 1 & 3
             d.flags[entry] = flags | 8

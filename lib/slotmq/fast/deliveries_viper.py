@@ -13,9 +13,20 @@ _RELEASED = const(3)
 _FREE = const(4)
 _ANY = const(64)
 _EXTRA = const(8)
+# Positions in count, window, counts and pending of tables/
+_IN_USE = const(0)
+_MOST_IN_USE = const(1)
+_FIRST_FREE = const(2)
+_LAST_FREE = const(3)
+_UNSAVED = const(4)
+_QUOTA_DELIVERIES = const(5)
+_MAX_INFLIGHT = const(0)
+_MAX_QUEUED = const(1)
+_PUBLISHES = const(1)
+_PENDING_COUNT = const(0)
 # Indexes of the table of columns
 _C_COUNTS = const(11)
-_C_CONN_OF = const(13)
+_S_CONN = const(13)
 _D_SESSION = const(14)
 _D_MSG = const(15)
 _D_PREV = const(16)
@@ -55,39 +66,39 @@ def append(c, session, msg, flags):
 def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
     count = ptr32(int(o) - o[_D_COUNT])
     window = ptr32(int(o) - o[_D_WINDOW])
-    if not msg ^ _NONE and count[0] + end - i > count[5]:
+    if not msg ^ _NONE and count[_IN_USE] + end - i > count[_QUOTA_DELIVERIES]:
         return i
-    while i < end and count[2] ^ _NONE:
+    while i < end and count[_FIRST_FREE] ^ _NONE:
         session = pool[i] >> 2
         flags = pool[i] & 3
-        online = ptr16(int(o) - o[_C_CONN_OF])[session] ^ _NONE
+        online = ptr16(int(o) - o[_S_CONN])[session] ^ _NONE
         if qos >> 6:
             flags = qos & 31
         else:
             if flags > qos:
                 flags = qos
-            waiting = ptr16(int(o) - o[_S_QUEUED])[session] - window[1]
+            waiting = ptr16(int(o) - o[_S_QUEUED])[session] - window[_MAX_QUEUED]
             if online:
-                waiting += ptr16(int(o) - o[_S_INFLIGHT])[session] - window[0]
+                waiting += ptr16(int(o) - o[_S_INFLIGHT])[session] - window[_MAX_INFLIGHT]
             if not flags or waiting >= 0:
                 return i
             flags <<= 1
         i += 1
         if not msg ^ _NONE:
             continue
-        o[_LAST] = entry = count[2]
+        o[_LAST] = entry = count[_FIRST_FREE]
         nexts = ptr16(int(o) - o[_D_NEXT])
-        count[2] = nexts[entry]
-        if not count[2] ^ _NONE:
-            count[3] = _NONE
-        count[0] = count[0] + 1
-        if count[0] > count[1]:
-            count[1] = count[0]
+        count[_FIRST_FREE] = nexts[entry]
+        if not count[_FIRST_FREE] ^ _NONE:
+            count[_LAST_FREE] = _NONE
+        count[_IN_USE] = count[_IN_USE] + 1
+        if count[_IN_USE] > count[_MOST_IN_USE]:
+            count[_MOST_IN_USE] = count[_IN_USE]
         ptr16(int(o) - o[_D_SESSION])[entry] = session
         ptr16(int(o) - o[_D_MSG])[entry] = msg
         ptr8(int(o) - o[_D_STATE])[entry] = _QUEUED
         ptr8(int(o) - o[_D_FLAGS])[entry] = flags | _CHANGED
-        count[4] = 1
+        count[_UNSAVED] = 1
         nexts[entry] = _NONE
         tails = ptr16(int(o) - o[_S_TAIL])
         tail = tails[session]
@@ -108,8 +119,8 @@ def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
         if online and not is_pending[session]:
             is_pending[session] = 1
             cells = ptr16(int(o) - o[_D_PENDING])
-            cells[0] = cells[0] + 1
-            cells[cells[0]] = session
+            cells[_PENDING_COUNT] = cells[_PENDING_COUNT] + 1
+            cells[cells[_PENDING_COUNT]] = session
     return i
 
 
@@ -160,15 +171,15 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         cells[session] = cells[session] - 1
         states[entry] = _FREE
         nexts[entry] = _NONE
-        count[4] = count[4] | ended
-        if count[3] ^ _NONE:
-            nexts[count[3]] = entry
+        count[_UNSAVED] = count[_UNSAVED] | ended
+        if count[_LAST_FREE] ^ _NONE:
+            nexts[count[_LAST_FREE]] = entry
         else:
-            count[2] = entry
-        count[3] = entry
-        count[0] = count[0] - 1
+            count[_FIRST_FREE] = entry
+        count[_LAST_FREE] = entry
+        count[_IN_USE] = count[_IN_USE] - 1
     else:
-        count[4] = 1
+        count[_UNSAVED] = 1
         ptr16(int(o) - o[_D_MSG])[entry] = _NONE
         states[entry] = _RELEASED
     bits = ptr8(int(o) - o[_D_IS_PENDING])
@@ -177,8 +188,8 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
         if cells[session] ^ _NONE or ptr16(int(o) - o[_S_SCANS])[session]:
             bits[session] = 1
             cells = ptr16(int(o) - o[_D_PENDING])
-            cells[0] = cells[0] + 1
-            cells[cells[0]] = session
+            cells[_PENDING_COUNT] = cells[_PENDING_COUNT] + 1
+            cells[cells[_PENDING_COUNT]] = session
     if msg ^ _NONE:
         unref(c, msg)
     return entry
@@ -198,7 +209,7 @@ def send(c, session: int, conn: int) -> int:
         if not states[entry] ^ _RELEASED or not flags[entry] & 6:
             return 2
         inflight = ptr16(int(o) - o[_S_INFLIGHT])
-        if not states[entry] and inflight[session] >= ptr32(int(o) - o[_D_WINDOW])[0]:
+        if not states[entry] and inflight[session] >= ptr32(int(o) - o[_D_WINDOW])[_MAX_INFLIGHT]:
             return 0
         msg = ptr16(int(o) - o[_D_MSG])[entry]
         if ptr8(int(o) - o[_M_FLAGS])[msg] & _EXTRA:
@@ -206,7 +217,7 @@ def send(c, session: int, conn: int) -> int:
         if not int(put_publish(c, conn, entry)):
             return 1
         counts = ptr32(int(o) - o[_C_COUNTS])
-        counts[1] = counts[1] + 1
+        counts[_PUBLISHES] = counts[_PUBLISHES] + 1
         if not states[entry]:
             states[entry] = (flags[entry] >> 1) & 3
             flags[entry] = flags[entry] | 8

@@ -9,6 +9,12 @@ _NONE = const(0xFFFF)
 _FREE_BLOCK = const(0)
 _FREE_BLOCKS = const(1)
 _SIZE = const(2)
+# Positions in count and counts of tables/
+_IN_USE = const(0)
+_MOST_IN_USE = const(1)
+_FIRST_FREE = const(2)
+_DIRTY_CONNS = const(0)
+_PUBLISHES = const(1)
 # Indexes of the table of columns
 _C_OUT = const(6)
 _C_TX_END = const(7)
@@ -16,8 +22,8 @@ _C_TX_LIMIT = const(8)
 _C_TX = const(9)
 _C_DIRTY = const(10)
 _C_COUNTS = const(11)
-_C_POOL = const(12)
-_C_CONN_OF = const(13)
+_POOL = const(12)
+_S_CONN = const(13)
 _D_MSG = const(15)
 _D_FLAGS = const(19)
 _M_REFS = const(28)
@@ -27,9 +33,9 @@ _M_COUNT = const(31)
 _M_TOPIC_LEN = const(32)
 _M_PAYLOAD_LEN = const(33)
 _M_FLAGS = const(34)
-_M_ARENA = const(37)
-_M_CHAIN = const(38)
-_M_DATA = const(39)
+_M_ARENA_STATE = const(37)
+_M_ARENA_NEXT = const(38)
+_M_ARENA_DATA = const(39)
 _ALIGN_AT = const(54)
 _M_SLOTS = const(56)
 
@@ -41,35 +47,35 @@ def store(
     # A message slot for topic (with its length before it) and payload of buf, with
     # one reference; 0xFFFF: no slot or no space.
     count = ptr32(int(o) - o[_M_COUNT])
-    arena = ptr32(int(o) - o[_M_ARENA])
+    arena = ptr32(int(o) - o[_M_ARENA_STATE])
     size = arena[_SIZE]
-    msg = count[2]
+    msg = count[_FIRST_FREE]
     n = topic_len + 2
     k = (n + payload_len + size - 1) // size
     if msg == o[_M_SLOTS] or k > arena[_FREE_BLOCKS]:
         return _NONE
-    count[2] = ptr16(int(o) - o[_M_NEXT])[msg]
+    count[_FIRST_FREE] = ptr16(int(o) - o[_M_NEXT])[msg]
     k = arena[_FREE_BLOCKS] - k
     arena[_FREE_BLOCKS] = k
-    k = count[0] + 1
-    count[0] = k
-    if k > count[1]:
-        count[1] = k
+    k = count[_IN_USE] + 1
+    count[_IN_USE] = k
+    if k > count[_MOST_IN_USE]:
+        count[_MOST_IN_USE] = k
     block = arena[_FREE_BLOCK]
     ptr16(int(o) - o[_M_FIRST])[msg] = block
     ptr16(int(o) - o[_M_TOPIC_LEN])[msg] = topic_len
     ptr32(int(o) - o[_M_PAYLOAD_LEN])[msg] = payload_len
     ptr16(int(o) - o[_M_REFS])[msg] = 1
     ptr8(int(o) - o[_M_FLAGS])[msg] = flags
-    chain = ptr16(int(o) - o[_M_CHAIN])
+    chain = ptr16(int(o) - o[_M_ARENA_NEXT])
     s = int(buf) + topic - 2
-    d = int(o) - o[_M_DATA] + block * size
+    d = int(o) - o[_M_ARENA_DATA] + block * size
     space = size
     while True:
         while n:
             if not space:
                 block = chain[block]
-                d = int(o) - o[_M_DATA] + block * size
+                d = int(o) - o[_M_ARENA_DATA] + block * size
                 space = size
             k = space
             if k > n:
@@ -115,8 +121,8 @@ def put_ack(o: ptr32, conn: int, first: int, value: int):
     if not out[conn]:
         out[conn] = 1
         count = ptr32(int(o) - o[_C_COUNTS])
-        ptr16(int(o) - o[_C_DIRTY])[count[0]] = conn
-        count[0] = count[0] + 1
+        ptr16(int(o) - o[_C_DIRTY])[count[_DIRTY_CONNS]] = conn
+        count[_DIRTY_CONNS] = count[_DIRTY_CONNS] + 1
 
 
 @micropython.viper
@@ -127,14 +133,14 @@ def unref(o: ptr32, msg: int):
     if cells[msg]:
         return
     count = ptr32(int(o) - o[_M_COUNT])
-    ptr16(int(o) - o[_M_NEXT])[msg] = count[2]
-    count[2] = msg
-    count[0] = count[0] - 1
+    ptr16(int(o) - o[_M_NEXT])[msg] = count[_FIRST_FREE]
+    count[_FIRST_FREE] = msg
+    count[_IN_USE] = count[_IN_USE] - 1
     msg = ptr16(int(o) - o[_M_FIRST])[msg]
-    arena = ptr32(int(o) - o[_M_ARENA])
+    arena = ptr32(int(o) - o[_M_ARENA_STATE])
     k = arena[_FREE_BLOCK]
     arena[_FREE_BLOCK] = msg
-    cells = ptr16(int(o) - o[_M_CHAIN])
+    cells = ptr16(int(o) - o[_M_ARENA_NEXT])
     while True:
         arena[_FREE_BLOCKS] = arena[_FREE_BLOCKS] + 1
         if not cells[msg] ^ _NONE:
@@ -165,8 +171,8 @@ def put_publish(o: ptr32, conn: int, entry: int) -> int:
     if not out[conn]:
         out[conn] = 1
         cells = ptr32(int(o) - o[_C_COUNTS])
-        ptr16(int(o) - o[_C_DIRTY])[cells[0]] = conn
-        cells[0] = cells[0] + 1
+        ptr16(int(o) - o[_C_DIRTY])[cells[_DIRTY_CONNS]] = conn
+        cells[_DIRTY_CONNS] = cells[_DIRTY_CONNS] + 1
     ptr8(d)[0] = ptr8(int(o) - o[_D_FLAGS])[entry] | 0x30
     while rest >> 7:
         d += 1
@@ -179,9 +185,9 @@ def put_publish(o: ptr32, conn: int, entry: int) -> int:
     while True:
         while left:
             if not space:
-                space = ptr32(int(o) - o[_M_ARENA])[_SIZE]
-                s = int(o) - o[_M_DATA] + block * space
-                block = ptr16(int(o) - o[_M_CHAIN])[block]
+                space = ptr32(int(o) - o[_M_ARENA_STATE])[_SIZE]
+                s = int(o) - o[_M_ARENA_DATA] + block * space
+                block = ptr16(int(o) - o[_M_ARENA_NEXT])[block]
             k = space if space < left else left
             left -= k
             space -= k
@@ -213,8 +219,8 @@ def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
     # skipped. -> the first entry that place() cannot serve (no space, or a chunked send is
     # under way), or end. The fast path passes -n: then either all of them get the packet,
     # or none, and -> -1.
-    entries = ptr16(int(o) - o[_C_POOL])
-    conn_of = ptr16(int(o) - o[_C_CONN_OF])
+    entries = ptr16(int(o) - o[_POOL])
+    conn_of = ptr16(int(o) - o[_S_CONN])
     tx_end = ptr32(int(o) - o[_C_TX_END])
     tx_limit = ptr32(int(o) - o[_C_TX_LIMIT])
     count = ptr32(int(o) - o[_C_COUNTS])
@@ -236,8 +242,8 @@ def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
             out = ptr8(int(o) - o[_C_OUT])
             if not out[conn]:
                 out[conn] = 1
-                ptr16(int(o) - o[_C_DIRTY])[count[0]] = conn
-                count[0] = count[0] + 1
+                ptr16(int(o) - o[_C_DIRTY])[count[_DIRTY_CONNS]] = conn
+                count[_DIRTY_CONNS] = count[_DIRTY_CONNS] + 1
             d = int(o) - o[_C_TX] + at
             s = int(src) + start
             stop = s + n
@@ -252,6 +258,6 @@ def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
                 d += 1
                 s += 1
             ptr8(d - n)[0] = 0x30
-            count[1] = count[1] + 1
+            count[_PUBLISHES] = count[_PUBLISHES] + 1
         i += 1
     return i

@@ -5,6 +5,22 @@ from slotmq.fast.messages_cpython import put_ack, store, unref
 
 _NONE = 0xFFFF
 _STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # the states that PUBACK, PUBREC and PUBCOMP end
+# Positions in the packet record, broker.stats and rows of tables/
+_FLAGS = 1
+_END = 4
+_PACKET_ID = 6
+_TOPIC = 7
+_TOPIC_LEN = 8
+_PAYLOAD = 9
+_PACKET_MAX = 10
+_PACKETS_IN = 0
+_PACKETS_OUT = 1
+_PUBLISH_IN = 2
+_BYTES_IN = 5
+_DIRTY_CONNS = 0
+_PUBLISHES = 1
+_FAST_READ = 3
+_NOW = 0
 
 
 def may_read(broker, conn):
@@ -13,7 +29,7 @@ def may_read(broker, conn):
     if conns.state[conn] != 2 or conns.buffered[conn]:
         return 0
     conns.last_activity[conn] = broker.now
-    most = conns.reassembly[3]
+    most = conns.reassembly[_FAST_READ]
     space = conns.tx_limit[conn] - conns.tx_end[conn]
     if space > most:
         return most
@@ -25,7 +41,7 @@ def fast_path(broker, conn, buf, at, end):
     stats = broker.stats
     tables = broker.tables
     session = broker.conns.session[conn]
-    stats[5] -= at
+    stats[_BYTES_IN] -= at
     if type(buf) is not bytes:
         buf = bytes(memoryview(buf)[:end])  # slices of bytes can be keys of a dict
     while at + 1 < end:
@@ -35,19 +51,19 @@ def fast_path(broker, conn, buf, at, end):
             if not n:
                 break
             at += n
-            stats[2] += 1
+            stats[_PUBLISH_IN] += 1
         elif first in (0x32, 0x34):
             n = accept(broker, conn, session, buf, at, end)
             if not n:
                 break
             at += n
-            stats[2] += 1
-            stats[1] += 1
+            stats[_PUBLISH_IN] += 1
+            stats[_PACKETS_OUT] += 1
         elif first == 0xC0:
             if buf[at + 1]:
                 break
             _put_ping(broker.conns, conn)
-            stats[1] += 1
+            stats[_PACKETS_OUT] += 1
             at += 2
         else:
             if at + 4 > end or buf[at + 1] != 2:
@@ -56,8 +72,8 @@ def fast_path(broker, conn, buf, at, end):
             if not _acknowledge(broker, tables, conn, session, first, packet_id):
                 break
             at += 4
-        stats[0] += 1
-    stats[5] += at
+        stats[_PACKETS_IN] += 1
+    stats[_BYTES_IN] += at
     return at
 
 
@@ -66,15 +82,15 @@ def _acknowledge(broker, tables, conn, session, first, packet_id):
         if broker.sessions.id_msg is not None or not _release(broker.sessions, session, packet_id):
             return False
         put_ack(tables, conn, 0x70, packet_id)
-        broker.stats[1] += 1
+        broker.stats[_PACKETS_OUT] += 1
         return True
     state = _STATES.get(first)
     if not state or acked(tables, session, packet_id, state) == _NONE:
         return False  # an id that is unknown, acknowledged again, or waits for another packet
     if first == 0x50:
         put_ack(tables, conn, 0x62, packet_id)
-        broker.stats[1] += 1
-    broker.sessions.progress[session] = broker.clock[0]
+        broker.stats[_PACKETS_OUT] += 1
+    broker.sessions.progress[session] = broker.clock[_NOW]
     return True
 
 
@@ -85,16 +101,16 @@ def accept(broker, conn, session, buf, at, end):
     n = next_packet(buf, at, end, pkt)
     if n <= 0:
         return 0
-    packet_id = pkt[6]
-    topic = pkt[7]
-    size = pkt[8]
+    packet_id = pkt[_PACKET_ID]
+    topic = pkt[_TOPIC]
+    size = pkt[_TOPIC_LEN]
     if not size or not packet_id or buf[topic] == 36:
         return 0
     routes = broker.subscriptions.routes
     slot = routes.find(buf, topic, size)
     if slot < 0:
         return 0
-    qos = pkt[1] >> 1
+    qos = pkt[_FLAGS] >> 1
     sessions = broker.sessions
     if qos == 2:
         if sessions.find_received(session, packet_id) >= 0:
@@ -105,9 +121,9 @@ def accept(broker, conn, session, buf, at, end):
     first = routes.first[slot]
     last = routes.end[slot]
     if first < last:
-        if not have_space(tables, pool, first, last, pkt[4] - topic):
+        if not have_space(tables, pool, first, last, pkt[_END] - topic):
             return 0
-        msg = store(tables, buf, topic, size, pkt[9], pkt[4] - pkt[9], qos << 1)
+        msg = store(tables, buf, topic, size, pkt[_PAYLOAD], pkt[_END] - pkt[_PAYLOAD], qos << 1)
         if msg == _NONE:
             return 0
         fan(tables, pool, first, last, msg, qos)
@@ -147,7 +163,7 @@ def forward(broker, buf, start, end):
             return 0
     n = at - start + length
     stop = start + n
-    if stop > end or length < 3 or n > broker.pkt[10]:
+    if stop > end or length < 3 or n > broker.pkt[_PACKET_MAX]:
         return 0
     size = buf[at] << 8 | buf[at + 1]
     at += 2
@@ -174,7 +190,7 @@ def forward(broker, buf, start, end):
             tx[to:end] = packet
             if not out[conn]:
                 out[conn] = 1
-                dirty[counts[0]] = conn
-                counts[0] += 1
-            counts[1] += 1
+                dirty[counts[_DIRTY_CONNS]] = conn
+                counts[_DIRTY_CONNS] += 1
+            counts[_PUBLISHES] += 1
     return n

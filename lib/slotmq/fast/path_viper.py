@@ -25,14 +25,22 @@ _BYTES_IN = const(5)
 # Arena.state
 _FREE_BLOCKS = const(1)
 _SIZE = const(2)
+# Positions in other rows of tables/
+_IN_USE = const(0)
+_QUOTA_SLOTS = const(2)
+_QUOTA_BLOCKS = const(3)
+_FAST_READ = const(3)
+_MOST_IDS = const(0)
+_IDS_UNSAVED = const(1)
+_NOW = const(0)
 # Indexes of the table of columns
 _C_TX_END = const(7)
 _C_TX_LIMIT = const(8)
-_C_POOL = const(12)
+_POOL = const(12)
 _D_WINDOW = const(27)
 _M_REFS = const(28)
 _M_COUNT = const(31)
-_M_ARENA = const(37)
+_M_ARENA_STATE = const(37)
 _C_SESSION = const(40)
 _STATS = const(41)
 _CLOCK = const(42)
@@ -58,9 +66,9 @@ def may_read(o: ptr32, conn: int) -> int:
     # dispatch.readable. Notes the activity.
     if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_BUFFERED])[conn]:
         return 0
-    ptr32(int(o) - o[_C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[_CLOCK])[0]
+    ptr32(int(o) - o[_C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[_CLOCK])[_NOW]
     space = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]
-    most = ptr32(int(o) - o[_C_REASSEMBLY])[3]
+    most = ptr32(int(o) - o[_C_REASSEMBLY])[_FAST_READ]
     if space > most:
         return most
     return space if space > 0 and space > most >> 2 else 0
@@ -106,7 +114,7 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
                     if not ids[k] ^ packet_id:
                         dirty = ptr8(int(o) - o[_S_DIRTY])
                         dirty[session] = dirty[session] | 2
-                        ptr32(int(o) - o[_S_IDS_HIGH])[1] = 1
+                        ptr32(int(o) - o[_S_IDS_HIGH])[_IDS_UNSAVED] = 1
                         counts[session] = counts[session] - 1
                         ids[k] = ids[counts[session]]
                         answer = 0x70
@@ -121,7 +129,7 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
                 k = (first >> 4) - 3
                 if not int(acked(c, session, packet_id, k - (k >> 2))) ^ _NONE:
                     break  # an id that is unknown, acknowledged again, or waits for another packet
-                ptr32(int(o) - o[_S_PROGRESS])[session] = ptr32(int(o) - o[_CLOCK])[0]
+                ptr32(int(o) - o[_S_PROGRESS])[session] = ptr32(int(o) - o[_CLOCK])[_NOW]
         at += n
         if answer:
             put_ack(c, conn, answer, p[_PACKET_ID])
@@ -200,18 +208,18 @@ def accept(c, conn: int, slot: int, buf) -> int:
         if counts[session] >= o[_S_MOST]:
             return 0
     # Indexes into the route pool, counted from the table, which is passed instead of the pool.
-    i = ptr16(int(o) - o[_R_FIRST])[slot] - (o[_C_POOL] >> 1)
-    end = ptr16(int(o) - o[_R_END])[slot] - (o[_C_POOL] >> 1)
+    i = ptr16(int(o) - o[_R_FIRST])[slot] - (o[_POOL] >> 1)
+    end = ptr16(int(o) - o[_R_END])[slot] - (o[_POOL] >> 1)
     if i < end:
         if int(fan(c, c, i, end, _NONE, qos)) ^ end:
             return 0
         # If a session may exceed its quota, delivery/routing.py checks it.
         size = p[_END] - p[_TOPIC]  # the packet id takes 2 bytes, as the stored topic's length
         window = ptr32(int(o) - o[_D_WINDOW])
-        arena = ptr32(int(o) - o[_M_ARENA])
-        if ptr32(int(o) - o[_M_COUNT])[0] >= window[2]:
+        arena = ptr32(int(o) - o[_M_ARENA_STATE])
+        if ptr32(int(o) - o[_M_COUNT])[_IN_USE] >= window[_QUOTA_SLOTS]:
             return 0
-        if (arena[_FREE_BLOCKS] - window[3]) * arena[_SIZE] < size:
+        if (arena[_FREE_BLOCKS] - window[_QUOTA_BLOCKS]) * arena[_SIZE] < size:
             return 0
         size = p[_END] - p[_PAYLOAD]
         msg = int(store(c, buf, p[_TOPIC], p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))
@@ -227,7 +235,7 @@ def accept(c, conn: int, slot: int, buf) -> int:
         dirty = ptr8(int(o) - o[_S_DIRTY])
         dirty[session] = dirty[session] | 2
         high = ptr32(int(o) - o[_S_IDS_HIGH])
-        high[1] = 1
-        if at > high[0]:
-            high[0] = at
+        high[_IDS_UNSAVED] = 1
+        if at > high[_MOST_IDS]:
+            high[_MOST_IDS] = at
     return 1

@@ -2,6 +2,9 @@
 from array import array
 
 _NONE = 0xFFFF
+# Positions in Connections.counts
+_DIRTY_CONNS = 0
+_PUBLISHES = 1
 
 
 class Routes:
@@ -53,20 +56,20 @@ def place(columns, i, end, src, start, n):
                 break
             if out[conn] == 0:
                 out[conn] = 1
-                dirty[count[0]] = conn
-                count[0] += 1
+                dirty[count[_DIRTY_CONNS]] = conn
+                count[_DIRTY_CONNS] += 1
             tx[at:stop] = packet
             tx_end[conn] = stop
         i += 1
-    count[1] += i - first - passed
+    count[_PUBLISHES] += i - first - passed
     return i
 
 
 def next_dirty(columns):
     """Take a connection off the dirty list, to be flushed now; NONE: no longer dirty."""
     _, _, out, _, _, _, dirty, count = columns
-    count[0] -= 1
-    conn = dirty[count[0]]
+    count[_DIRTY_CONNS] -= 1
+    conn = dirty[count[_DIRTY_CONNS]]
     if out[conn] != 1:
         return _NONE
     out[conn] = 0

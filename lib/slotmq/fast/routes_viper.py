@@ -9,6 +9,10 @@ from slotmq.fast.bytes_viper import copy, find_route, table
 from slotmq.platform.arrays import u16
 
 _NONE = const(0xFFFF)
+# Positions in Connections.counts, and in Routes.state
+_DIRTY_CONNS = const(0)
+_GENERATION = const(0)
+_MISSED = const(1)  # slot of the last miss
 # Indexes of the table of columns
 _C_OUT = const(6)
 _C_DIRTY = const(10)
@@ -29,15 +33,14 @@ class Routes:
         self.gen = u16(n)
         self.len = u16(n)
         self.text = bytearray(n * topic_bytes)
-        # [generation, slot of the last miss]
         self.state = array("i", (1, 0))
         self.columns = table((n - 1, topic_bytes, self.gen, self.len, self.text, self.state))
 
     def forget(self):
         state = self.state
-        state[0] += 1
-        if state[0] > 0xFFFF:
-            state[0] = 1
+        state[_GENERATION] += 1
+        if state[_GENERATION] > 0xFFFF:
+            state[_GENERATION] = 1
             for i in range(len(self.gen)):
                 self.gen[i] = 0
 
@@ -46,13 +49,13 @@ class Routes:
 
     def keep(self, buf, off, n, first, end):
         # Remembers the topic that find() has just missed. -> its slot, or -1.
-        slot = self.state[1]
+        slot = self.state[_MISSED]
         self.first[slot] = first
         self.end[slot] = end
         if n > self.topic_bytes:
             self.gen[slot] = 0
         else:
-            self.gen[slot] = self.state[0]
+            self.gen[slot] = self.state[_GENERATION]
             self.len[slot] = n
             copy(self.text, slot * self.topic_bytes, buf, off, n)
         return slot
@@ -63,8 +66,8 @@ def next_dirty(o: ptr32) -> int:
     # Takes a connection off the dirty list: its buffer is to be flushed now. 0xFFFF: it was
     # flushed, blocked or closed meanwhile.
     count = ptr32(int(o) - o[_C_COUNTS])
-    n = count[0] - 1
-    count[0] = n
+    n = count[_DIRTY_CONNS] - 1
+    count[_DIRTY_CONNS] = n
     n = ptr16(int(o) - o[_C_DIRTY])[n]
     out = ptr8(int(o) - o[_C_OUT])
     if out[n] ^ 1:

@@ -77,8 +77,8 @@ class Arena:
     def move(self, block: int, at: int, buf: ptr8, off: int, n: int, out: int):
         # Copies n bytes between buf[off:] and the chain from its byte `at` on:
         # out of the chain if out is 1, else into it.
-        o = ptr32(self.state)
-        size = o[_SIZE]
+        state = ptr32(self.state)
+        size = state[_SIZE]
         off += int(buf)
         while n:
             if at < size:
@@ -86,7 +86,7 @@ class Arena:
                 if part > n:
                     part = n
                 s = off
-                d = int(o) - o[_A_DATA] + block * size + at
+                d = int(state) - state[_A_DATA] + block * size + at
                 if out:
                     s = d
                     d = off
@@ -94,7 +94,7 @@ class Arena:
                 off += part
                 n -= part
                 at = size
-                if not (d | s) & o[_ALIGN]:
+                if not (d | s) & state[_ALIGN]:
                     words = stop - 3
                     while s < words:
                         ptr32(d)[0] = ptr32(s)[0]
@@ -105,7 +105,7 @@ class Arena:
                     d += 1
                     s += 1
             at -= size
-            block = ptr16(int(o) - o[_A_NEXT])[block]
+            block = ptr16(int(state) - state[_A_NEXT])[block]
 
 
 class Names:
@@ -132,7 +132,7 @@ class Names:
 
     @micropython.viper
     def find(self, scope: int, b: ptr8, off: int, n: int) -> int:
-        o = ptr32(self.state)
+        state = ptr32(self.state)
         end = off + n
         h = scope + n
         i = off
@@ -140,28 +140,28 @@ class Names:
             h = h * 33 + b[i]
             i += 1
         h = (h ^ (h >> 8)) & 0xFFFF
-        o[_HASH] = h
-        slot = ptr16(int(o) - o[_N_HEADS])[h & o[_MASK]]
+        state[_HASH] = h
+        slot = ptr16(int(state) - state[_N_HEADS])[h & state[_MASK]]
         while slot ^ _NONE:
             if (
-                not ptr16(int(o) - o[_N_HASH])[slot] ^ h
-                and not ptr16(int(o) - o[_N_SCOPE])[slot] ^ scope
-                and not ptr16(int(o) - o[_N_LENGTH])[slot] ^ n
+                not ptr16(int(state) - state[_N_HASH])[slot] ^ h
+                and not ptr16(int(state) - state[_N_SCOPE])[slot] ^ scope
+                and not ptr16(int(state) - state[_N_LENGTH])[slot] ^ n
             ):
                 i = off
-                block = ptr16(int(o) - o[_N_FIRST])[slot]
+                block = ptr16(int(state) - state[_N_FIRST])[slot]
                 t = 0
                 while i < end:
                     if not t & (_TEXT_BLOCK - 1):  # blocks begin at multiples of 16, as the heap's
-                        t = int(o) - o[_N_DATA] + block * _TEXT_BLOCK
-                        block = ptr16(int(o) - o[_N_CHAIN])[block]
+                        t = int(state) - state[_N_DATA] + block * _TEXT_BLOCK
+                        block = ptr16(int(state) - state[_N_CHAIN])[block]
                     if ptr8(t)[0] ^ b[i]:
                         break
                     i += 1
                     t += 1
                 if i == end:
                     return slot
-            slot = ptr16(int(o) - o[_N_NEXT])[slot]
+            slot = ptr16(int(state) - state[_N_NEXT])[slot]
         return slot
 
     def add(self, scope, buf, off, n):

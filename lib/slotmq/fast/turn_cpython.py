@@ -18,6 +18,13 @@ _IN = 1
 _STAY_S = 0.1
 _SHORT = 479  # bytes: CPython allocates objects of this size from pools, without malloc
 _NOTHING = ()
+# Positions in the packet record, broker.stats and Connections.counts
+_PACKET_MAX = 10
+_PACKETS_IN = 0
+_PUBLISH_IN = 2
+_BYTES_IN = 5
+_BYTES_OUT = 6
+_PUBLISHES = 1
 
 
 class Turns(Poller):
@@ -106,7 +113,7 @@ class Turns(Poller):
         if conn == _NONE or conns.out[conn]:
             return None, 0, _NONE
         space = conns.tx_limit[conn] - conns.tx_end[conn]
-        return conns.stream[conn].send, min(space, broker.pkt[10]), conn
+        return conns.stream[conn].send, min(space, broker.pkt[_PACKET_MAX]), conn
 
     def _handle(self, fd, data):
         # Handle what was read in the ordinary way.
@@ -124,16 +131,16 @@ class Turns(Poller):
         n = len(rest)
         at = conns.reserve(conn, n)
         conns.tx[at : at + n] = rest
-        self._broker.stats[6] -= n
+        self._broker.stats[_BYTES_OUT] -= n
         return _NOTHING
 
     def _add(self, count, size):
         stats = self._broker.stats
-        stats[0] += count
-        stats[2] += count
-        stats[5] += size
-        stats[6] += size
-        self._broker.conns.counts[1] += count
+        stats[_PACKETS_IN] += count
+        stats[_PUBLISH_IN] += count
+        stats[_BYTES_IN] += size
+        stats[_BYTES_OUT] += size
+        self._broker.conns.counts[_PUBLISHES] += count
 
 
 def _topic(data, n):

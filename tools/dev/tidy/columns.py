@@ -1,8 +1,11 @@
-"""The fast paths of both runtimes use the declared positions of columns.
+"""The fast paths of both runtimes use the declared positions of columns and of their rows.
 
-lib/slotmq/fast/columns.py declares the table `p` for viper code: a comment above each row has its
-first position and the names of all. A const() with such a name must have this value. CPython's
-files must unpack whole tuples, into the declared names or their first letters.
+lib/slotmq/fast/columns.py declares the table `p` for viper code, which calls it `o` or `c`. The
+expression of a column gives its name (d.prev is _D_PREV), and its place in `p` the position. In
+viper code a const() with such a name must have this value, and only such names index the table.
+CPython's files must unpack whole tuples, into the declared names or their first letters. Rows,
+which are short arrays of numbers with different meanings, are indexed by names too; consts.py
+compares the values.
 """
 
 import ast
@@ -12,49 +15,45 @@ from collections.abc import Iterator
 from .consts import constants
 from .source import LIBRARY, Finding, Source
 
-HOME = f"{LIBRARY}fast/columns.py"
+_FAST = f"{LIBRARY}fast/"
+HOME = f"{_FAST}columns.py"
 _TABLE = "p"
+_NAMES_OF_TABLE = ("o", "c")  # in viper code
+_OTHER_TABLES = ("record_",)  # files whose `o` is a table of their own
 # Names of the tuples where they are declared, and in the files that unpack them.
 _TUPLES = {HOME: "tables", f"{LIBRARY}tables/connections.py": "columns"}
 _UNPACKED = {"tables", "columns"}
-_NAMES = re.compile(r"^ *# (\d+): ([_A-Z0-9 ]+)$", re.MULTILINE)
+_ROWS = {"pkt", "stats", "count", "counts", "window", "reassembly", "ids_high", "pending", "clock"}
+_COLUMN = re.compile(r"ptr(8|16|32)\(int\(o\) - o\[\w+\]\)")  # a column or row of the table
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
-    """Constants and unpackings that differ from the declaration."""
+    """Constants, indexes and unpackings that differ from the declaration."""
     positions: dict[str, int] = {}
     tuples: list[list[str]] = []
     for source in sources:
         if source.path == HOME:
             for at, (name, line) in enumerate(_table(source)):
-                if not name or name in positions:
-                    yield Finding(
-                        "column",
-                        f"{HOME}:{line}",
-                        "the comment above the row does not name its positions",
-                    )
+                if name in positions:
+                    yield Finding("column", f"{HOME}:{line}", f"{name} is declared twice")
                 positions[name] = at
         if source.path in _TUPLES:
             tuples += _declared(source, _TUPLES[source.path])
     for source in sources:
-        if source.path.startswith(f"{LIBRARY}fast/") and source.module.endswith("_viper"):
-            yield from _check_positions(source, positions)
-        elif source.path.startswith(f"{LIBRARY}fast/") and source.module.endswith("_cpython"):
-            yield from _check_tuples(source, tuples)
+        if source.path.startswith(_FAST):
+            yield from _check_rows(source)
+            if source.module.endswith("_viper"):
+                yield from _check_positions(source, positions)
+            elif source.module.endswith("_cpython"):
+                yield from _check_tuples(source, tuples)
 
 
 def _table(source: Source) -> Iterator[tuple[str, int]]:
-    """The name of each position, or "", and the line of its row."""
-    lines = source.text.splitlines()
-    at = after = 0
-    for row, value in _tuples(source, _TABLE):
-        names: list[str] = []
-        for number, found in _NAMES.findall("\n".join(lines[after : row - 1])):
-            names += found.split() if int(number) == at + len(names) else []
-        count = len(value.elts)
-        yield from ((name, row) for name in (names if len(names) == count else [""] * count))
-        at += count
-        after = value.end_lineno or 0
+    """The name of each position, and the line of its row."""
+    for line, value in _tuples(source, _TABLE):
+        for element in value.elts:
+            text = ast.unparse(element).removeprefix("broker.")
+            yield "_" + text.replace(".", "_").upper(), line
 
 
 def _declared(source: Source, variable: str) -> Iterator[list[str]]:
@@ -77,6 +76,44 @@ def _check_positions(source: Source, positions: dict[str, int]) -> Iterator[Find
         if constant.value != right:
             what = f"is {constant.value}, and {right} in {HOME}"
             yield Finding("column", f"{source.path}:{constant.name}", what)
+    if source.name.startswith(_OTHER_TABLES):
+        return
+    for node in ast.walk(source.tree):
+        wrong = ""
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) in _NAMES_OF_TABLE:
+            if any(ast.unparse(index) not in positions for index in _choices(node.slice)):
+                wrong = f"{HOME} declares no such column"
+        elif isinstance(node, ast.Assign) and ast.unparse(node.value) == "ptr32(c)":
+            wrong = "" if ast.unparse(node.targets[0]) == "o" else "call the table o"
+        if wrong:
+            what = f"{ast.unparse(node)}: {wrong}"
+            yield Finding("column", f"{source.path}:{node.lineno}", what)
+
+
+def _choices(index: ast.expr) -> list[ast.expr]:
+    return [index.body, index.orelse] if isinstance(index, ast.IfExp) else [index]
+
+
+def _check_rows(source: Source) -> Iterator[Finding]:
+    """Bare numbers as indexes of rows, and in viper code of anything that the table gives."""
+    is_other = source.name.startswith(_OTHER_TABLES)
+    for function in [each for each in ast.walk(source.tree) if isinstance(each, ast.FunctionDef)]:
+        nodes = list(ast.walk(function))
+        given = {
+            ast.unparse(node.targets[0])
+            for node in nodes
+            if isinstance(node, ast.Assign) and _is_column(node.value) and not is_other
+        }
+        for node in nodes:
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                row = node.value
+                if _last(row) in _ROWS | given or _is_column(row):
+                    what = f"{ast.unparse(node)}: name the position"
+                    yield Finding("column", f"{source.path}:{node.lineno}", what)
+
+
+def _is_column(node: ast.expr) -> bool:
+    return bool(_COLUMN.fullmatch(ast.unparse(node)))
 
 
 def _check_tuples(source: Source, tuples: list[list[str]]) -> Iterator[Finding]:

@@ -37,12 +37,14 @@ def check(sources: list[Source]) -> Iterator[Finding]:
 
 
 def constants(source: Source) -> Iterator[Constant]:
-    """NAME = const(sum) at the top level of a file; in fast/*_viper.py also NAME = number."""
+    """NAME = const(sum) at the top level of a file; in the files of fast/ for one runtime also
+    NAME = number."""
     values: dict[str, int] = {}
+    plain = source.module.endswith(("_viper", "_cpython"))
     for node in source.tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            value = _value(node.value, values, plain=source.module.endswith("_viper"))
+            value = _value(node.value, values, plain=plain)
             if value is not None and _NAME.fullmatch(name):
                 values[name] = value
                 yield Constant(source.path, "_" + name.lstrip("_"), value)
