@@ -1,5 +1,5 @@
 # asyncio_app.py - the broker as one task of an asyncio program. Two other tasks publish a
-# heartbeat, and execute commands.
+# heartbeat, and execute commands. On a computer `python asyncio_app.py` runs it until Ctrl-C.
 import asyncio
 
 from slotmq import Broker, Limits
@@ -45,3 +45,11 @@ async def serve(port, every_s):
 def main(port=1883, every_s=1):
     """Run the program."""
     asyncio.run(serve(port, every_s))
+
+
+if __name__ == "__main__":
+    print("asyncio_app: port 1883; Ctrl-C, or a message to app/stop, ends it")
+    try:
+        main()
+    except KeyboardInterrupt:
+        pass

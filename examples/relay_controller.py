@@ -4,6 +4,9 @@
 #   relay/1/set    on or off             relay/1    its state, retained
 #
 # Hooks decide who may publish, and report disconnects. Broker.run() is the main loop.
+#
+# On a computer `python relay_controller.py` prints what the pins would do; on a board, main.py
+# calls main(). Every client in the network may connect.
 from slotmq import Broker, Limits
 
 
@@ -54,3 +57,11 @@ def main(port=1883, pins=None, started=None):
     if started:
         started(broker)
     broker.run()
+
+
+if __name__ == "__main__":
+    print("relay_controller: port 1883, relays 1 and 2; Ctrl-C ends it")
+    try:
+        main(pins={"1": lambda on: print("relay 1:", on), "2": lambda on: print("relay 2:", on)})
+    except KeyboardInterrupt:
+        pass

@@ -1,5 +1,8 @@
 # sensor_logger.py - publishes the readings of a sensor, retained, and appends the readings of all
 # sensors to a file. The broker runs in the application's own loop.
+#
+# On a computer `python sensor_logger.py` runs it until Ctrl-C; on a board, main.py calls main().
+# Every client in the network may connect; listen on "127.0.0.1" to keep it on this computer.
 import time
 
 from slotmq import Broker, Limits
@@ -42,3 +45,11 @@ def main(port=1883, path="readings.csv", read=read_sensor, every_ms=_EVERY_MS, t
             broker.publish("sensors/here", str(read()), 1, retain=True)
     broker.stop()
     broker.run()  # shuts down
+
+
+if __name__ == "__main__":
+    print("sensor_logger: port 1883, readings.csv; Ctrl-C ends it")
+    try:
+        main()
+    except KeyboardInterrupt:
+        pass

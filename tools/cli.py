@@ -3,6 +3,7 @@
 The default command is `run`: `slotmq -c FILE -p 1884 -v -d` works as it does with mosquitto.
 """
 
+import difflib
 import os
 import shutil
 import sys
@@ -36,6 +37,11 @@ class _Slotmq(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {*self.commands, "--help", "--version"}
+        if args and args[0] not in own and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self.commands, 1)
+            raise click.UsageError(
+                f"no command {args[0]}" + (f"; did you mean {near[0]}?" if near else ""), ctx
+            )
         return super().parse_args(ctx, args if args and args[0] in own else [_RUN, *args])
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -1,6 +1,7 @@
 """The programs in examples/ on both runtimes, with network clients."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -47,6 +48,23 @@ def start(runtime: str, tmp_path: Path) -> Iterator[Start]:
     yield start_one
     for one in running:
         one.end()
+
+
+@pytest.mark.parametrize("name", ["sensor_logger", "relay_controller", "asyncio_app"])
+def test_an_example_runs_as_a_script_until_ctrl_c(name: str, tmp_path: Path) -> None:
+    text = (EXAMPLES / f"{name}.py").read_text()
+    port = free_port()
+    script = tmp_path / f"{name}.py"
+    script.write_text(text.replace("1883", str(port)).replace("0.0.0.0", "127.0.0.1"))
+    example = Program(tmp_path, port, [sys.executable, str(script)], dict(os.environ))
+    try:
+        example.connect("anyone").sock.close()
+        example.process.send_signal(signal.SIGINT)
+        assert example.process.wait(TIMEOUT_S) == 0, example.said()
+        assert example.said().startswith(f"{name}: port {port}"), example.said()
+        assert "Traceback" not in example.said()
+    finally:
+        example.end()
 
 
 def test_sensor_logger(start: Start) -> None:
