@@ -105,7 +105,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is nightly; leave out what is ours alone when the tests are tried on the peer."""
+    """Mark what is nightly; skip slotmq-only tests with `--runtimes mosquitto`."""
     for item in items:
         if item.nodeid.removeprefix("host_tests/").startswith(NIGHTLY):
             item.add_marker("nightly")

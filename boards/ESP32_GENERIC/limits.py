@@ -7,7 +7,7 @@ from slotmq import Limits
 LIMITS = Limits(
     connections=7,  # 10 sockets: the listener, UDP for NTP, one in reserve, 7 clients
     sessions=8,
-    # The 112 KB also hold the code of broker and firmware, so the tables are much smaller than a
+    # The 112 KB also contain the code of broker and firmware: the tables are much smaller than a
     # Pico W's. They suit short messages.
     subscriptions=24,  # three for each client
     nodes=31,

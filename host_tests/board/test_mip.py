@@ -39,13 +39,13 @@ import gc
 from limits import LIMITS
 from slotmq import Broker
 gc.collect()
-heard = []
+received = []
 broker = Broker(LIMITS)
-broker.subscribe("state/+", lambda *message: heard.append(message), 1)
+broker.subscribe("state/+", lambda *message: received.append(message), 1)
 for qos in (0, 1, 2):
     broker.publish("state/a", "on", qos)
     broker.turn(0)
-print(broker.listen("0.0.0.0", 1883), heard)
+print(broker.listen("0.0.0.0", 1883), received)
 """
 
 
@@ -100,8 +100,8 @@ def test_the_output_of_build_mip_runs_with_the_boards_limits(tmp_path: Path) -> 
         with Repl(board.device) as repl:
             repl.write("/limits.py", (ROOT / "boards/RPI_PICO_W/limits.py").read_bytes())
             said = repl.run(COMPILED)
-    heard = [("state/a", b"on", qos, 0) for qos in (0, 1, 1)]
-    assert said == f"('0.0.0.0', 1883) {heard}\r\n"
+    received = [("state/a", b"on", qos, 0) for qos in (0, 1, 1)]
+    assert said == f"('0.0.0.0', 1883) {received}\r\n"
 
 
 def test_the_command_that_runs_an_emulated_board(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The unit tests on 32-bit MicroPython, from the same files as on CPython.
 
 Their imports are compiled to .mpy as for a board. The heap is larger than a board's, since
-it also holds the compiled tests: four times what any file needed, since the collector finds
+it also contains the compiled tests: four times what any file needed, since the collector finds
 roots on the C stack, and so what stays in use differs from run to run.
 """
 

@@ -1,4 +1,4 @@
-"""`slotmq inspect`: five tables have all that a journal holds; another file is refused."""
+"""`slotmq inspect`: five tables have all that a journal contains; another file is refused."""
 
 import sqlite3
 from binascii import crc32
@@ -269,7 +269,7 @@ def test_a_database_whose_writing_failed_is_removed(
     with monkeypatch.context() as wrong:
         wrong.setitem(tables.TABLES, "retain", ("topic", "topic"))
         refused(file, "duplicate column", "--sqlite", str(out))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "journal.room"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "journal.reserve"]
     assert len(inspected(file, out)["retain"]) == 1
 
 

@@ -1,6 +1,6 @@
 """The files of a journal on a computer: their modes and owners, and which of them are reused.
 
-A journal has a second file, NAME.room, which the next generation overwrites.
+A journal has a second file, NAME.reserve, which the next generation overwrites.
 """
 
 import errno
@@ -28,14 +28,14 @@ def switched(medium: FileMedium, generation: int, byte: bytes, n: int = 50) -> N
     medium.spare(1000)
 
 
-def held(path: Path) -> bytes:
+def content(path: Path) -> bytes:
     return path.read_bytes()[HEADER:]
 
 
 class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.room = path.with_name(path.name + ".room")
+        self.reserve = path.with_name(path.name + ".reserve")
         self.new = path.with_name(path.name + ".new")
         self.medium = FileMedium(str(path), SNAPSHOT, LIMIT)
 
@@ -116,20 +116,21 @@ def test_a_linked_lock_file_keeps_its_mode(tmp_path: Path) -> None:
     assert theirs.stat().st_mode & 0o777 == 0o644
 
 
-@pytest.mark.parametrize("name", ["path", "room", "new"])
+@pytest.mark.parametrize("name", ["path", "reserve", "new"])
 def test_a_file_that_others_could_open_is_not_overwritten(journal: Journal, name: str) -> None:
     """For example a restored copy: processes that have it open must not see new data."""
     wrote(journal.medium, 2, b"b")
     journal.again()
-    if name == "room":
-        journal.room.touch(0o600)
+    if name == "reserve":
+        journal.reserve.touch(0o600)
     file: Path = getattr(journal, name)
     file.chmod(0o644)
     with file.open("rb") as open_before:
         for generation in range(2, 5):
             switched(journal.medium, generation, b"secret%d" % generation)
         assert b"secret" not in open_before.read()
-    assert {oct(file.stat().st_mode & 0o777) for file in (journal.path, journal.room)} == {"0o600"}
+    modes = [file.stat().st_mode & 0o777 for file in (journal.path, journal.reserve)]
+    assert modes == [0o600, 0o600]
 
 
 def test_a_file_of_another_user_is_replaced(
@@ -147,7 +148,7 @@ def test_a_file_of_another_user_is_replaced(
         journal.medium.switch()
         journal.again()
     assert not refused.calls
-    assert held(journal.path) == b"b" * 50
+    assert content(journal.path) == b"b" * 50
     keeps.close()
 
 
@@ -169,7 +170,7 @@ def cut_after_the_link(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> Non
     journal.again()
 
 
-def test_a_journal_behind_a_symbolic_link_is_not_overwritten_as_the_room(
+def test_a_journal_behind_a_symbolic_link_is_not_overwritten_as_the_reserve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data").mkdir()
@@ -184,17 +185,17 @@ def test_a_journal_behind_a_symbolic_link_is_not_overwritten_as_the_room(
     cut_after_the_link(journal, monkeypatch)
     wrote(journal.medium, 2, b"c")
     journal.medium.sync()
-    assert held(link) == held(there.path) == b"a" * 50
+    assert content(link) == content(there.path) == b"a" * 50
     journal.medium.close()
 
 
-@pytest.mark.parametrize("end", [".room", ".new"])
+@pytest.mark.parametrize("end", [".reserve", ".new"])
 def test_nor_on_a_file_system_without_link_counts(
     journal: Journal, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     """Some FUSE file systems report 1 for each file."""
     journal.medium.close()
-    journal.room.unlink()
+    journal.reserve.unlink()
     os.link(journal.path, str(journal.path) + end)
 
     def counting_none(look: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
@@ -210,13 +211,13 @@ def test_nor_on_a_file_system_without_link_counts(
     journal.again()
     wrote(journal.medium, 2, b"b")
     journal.medium.sync()
-    assert held(journal.path) == b"a" * 50
+    assert content(journal.path) == b"a" * 50
 
 
-def test_if_no_file_can_be_opened_the_room_stays(
+def test_if_no_file_can_be_opened_the_reserve_stays(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = journal.room.open("rb")  # so that its inode is not reused
+    reserve = journal.reserve.open("rb")  # so that its inode is not reused
     opened: Callable[..., object] = open
 
     def too_many(path: str, *how: object, **options: object) -> object:
@@ -231,24 +232,24 @@ def test_if_no_file_can_be_opened_the_room_stays(
         journal.medium.begin(2)
     monkeypatch.delattr(start, "open")
     wrote(journal.medium, 2, b"b")
-    assert journal.new.stat().st_ino == os.fstat(room.fileno()).st_ino
-    room.close()
+    assert journal.new.stat().st_ino == os.fstat(reserve.fileno()).st_ino
+    reserve.close()
 
 
 def test_if_the_folder_cannot_be_synced_nothing_is_overwritten(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a power cut the file that became the room may be the journal again."""
+    """After a power cut the file that became the reserve may be the journal again."""
     wrote(journal.medium, 2, b"b")
     with monkeypatch.context() as broken:
         start = ondemand.take("journal.medium_file_start", 0)
         broken.setattr(start, "_sync_folder", failed := Refused(errno.EIO))
         with pytest.raises(OSError, match="Input/output"):
             journal.medium.switch()
-        assert held(journal.path) == b"b" * 50
+        assert content(journal.path) == b"b" * 50
         with pytest.raises(OSError, match="Input/output"):
             journal.medium.begin(3)
         assert len(failed.calls) == 2
-        assert held(journal.room)[:50] == b"a" * 50
+        assert content(journal.reserve)[:50] == b"a" * 50
     switched(journal.medium, 3, b"c")
-    assert held(journal.path) == b"c" * 50
+    assert content(journal.path) == b"c" * 50

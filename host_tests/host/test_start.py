@@ -238,7 +238,7 @@ def test_tables_of_version_5_take_no_heap_if_only_version_3_is_spoken(
     run.stop()
 
 
-# 16 KB do not hold the first file, 30 not all of them, 44 not what the start loads on demand.
+# 16 KB are too few for the first file, 30 not all of them, 44 not what the start loads on demand.
 @pytest.mark.parametrize("heap_kb", [16, 30, 44])
 def test_code_that_does_not_fit_the_heap(heap_kb: int, runtime: str, start: Start) -> None:
     if runtime == "cpython":

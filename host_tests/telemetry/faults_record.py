@@ -169,7 +169,7 @@ FAULTS = (
     ),
     Planted(
         Fault(
-            "a loss is told again in each segment",
+            "a loss is recorded again in each segment",
             "recorder/segments.py",
             "        rec.gaps = []\n",
             "",

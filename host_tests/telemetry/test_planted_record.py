@@ -10,9 +10,9 @@ import pytest
 from ..sim.planted import LIB, plant
 from .faults_record import FAULTS as OF_RECORDS
 from .faults_record import Planted
-from .faults_record_told import FAULTS as OF_WHAT_IT_IS_TOLD
+from .faults_record_remote import FAULTS as OF_REQUESTS
 
-FAULTS = OF_RECORDS + OF_WHAT_IT_IS_TOLD
+FAULTS = OF_RECORDS + OF_REQUESTS
 UNIT = Path(__file__).parents[1] / "broker/unit"
 TIMEOUT_S = 120
 

@@ -30,7 +30,7 @@ _NONE = const(0xFFFF)
 _ENDING = const(3)
 _FIVE = const(4)
 _LINGERING = const(5)
-_FULL = const(6)
+_POLICY_DISCONNECT = const(6)
 _LOST = const(9)
 _NOTICE = const(4)
 _PACKETS_IN = const(0)  # this and those that follow: indexes of Broker.stats
@@ -98,7 +98,7 @@ class Broker:
         # Does the journal refuse new promises? True: its medium is full; _FOR_THIS_PACKET of
         # journal/compaction.py: only this packet would need more than is left
         self.journal_full = False
-        # True while the tables have half of a packet: nothing is committed, so with a journal
+        # Not 0 while the tables have half of a packet: nothing is committed, so with a journal
         # nothing is written to a socket either
         self.no_commit = 0
         self.record = None  # the RecordInterceptor
@@ -230,7 +230,7 @@ class Broker:
         elif not failed:
             return
         if conn >= 0:
-            self.end(conn, _FULL)
+            self.end(conn, _POLICY_DISCONNECT)
 
     def closed(self, conn):
         """The stream is closed: release its connection's slot."""

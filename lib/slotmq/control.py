@@ -5,7 +5,7 @@ from slotmq.fast import next_dirty
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
-_FULL = const(6)
+_POLICY_DISCONNECT = const(6)
 _STOPPING = const(10)
 _DEBUG = const(64)
 
@@ -19,15 +19,15 @@ def apply_settings(broker):
     if broker.journal and min(window[0], _NONE) > broker.journal.window:
         broker.journal.whole = False  # the journal's window is written by the next compaction
     window[1] = s.max_queued_messages or limits.queued
-    broker.retained.share = min(s.max_session_share, s.max_offline_share)
+    broker.retained.quota = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
-    broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.share // 100
+    broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.quota // 100
     broker.max_qos = s.max_qos
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
     broker.pkt[10] = s.max_packet_size or limits.max_packet
     # The result of a PUBLISH that finds no message slot
-    broker.when_no_message = _FULL if s.when_full["messages"] == "disconnect" else 0
+    broker.when_no_message = _POLICY_DISCONNECT if s.when_full["messages"] == "disconnect" else 0
     broker.retry = None
     if s.retry_interval:
         from slotmq.delivery.retry import retry

@@ -1,4 +1,4 @@
-"""What a journal holds: the last row of each slot, from the generation that a start would use.
+"""What a journal contains: the last row of each slot, from the generation that a start would use.
 
 The broker's own reader reads the records; lib/FORMAT.md describes their bytes.
 """
@@ -73,7 +73,7 @@ def _newest(path: Path, medium: Image, found: list[int], longest: int) -> tuple[
     wrong = ["has damaged headers"] * medium.has_rotted
     versions = []
     for generation in found:
-        reader = Reader(medium, generation, longest)  # a buffer that holds any record
+        reader = Reader(medium, generation, longest)  # a buffer for any record
         end, tail = last_commit(reader, VERSION)
         if end:
             contents = Contents(

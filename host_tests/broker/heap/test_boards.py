@@ -33,7 +33,7 @@ def heap_of(name: str) -> int:
 def as_on_a_board(target: MicroPython, folder: Path) -> tuple[dict[str, str], Path]:
     """Environment and working folder; the modules are imported from a folder `lib`.
 
-    The heap holds the path of each module, and the cache's path is longer than a board's."""
+    The heap contains the path of each module, and the cache's path is longer than a board's."""
     (folder / "lib").symlink_to(mpy.build_for(target))
     return micropython.environment(Path("lib")), folder
 
@@ -131,7 +131,7 @@ def test_the_largest_packet_reaches_every_client(board: Board) -> None:
 
 @pytest.mark.parametrize("heap", range(100_000, 130_000, 3000))
 def test_a_start_that_is_refused_names_the_limit_to_lower(heap: int, tmp_path: Path) -> None:
-    """From a heap that holds little more than the code to one that holds the tables, too."""
+    """From a heap with space for little more than the code to one for the tables, too."""
     target = micropython.find(32)
     port = str(free_port())
     start = [*target.start, "-X", f"heapsize={heap}", str(BOOT), "--board", "RPI_PICO_W"]

@@ -94,7 +94,7 @@ def test_what_deploy_accepts_starts_and_it_demands_little_more(
     main = (FIRMWARE / "main.py").read_text()
     said = start(name, flash, heap, main)
     assert re.search(f"board {name}, .* listening on", said), said
-    for kept in ("slotmq.boots", "slotmq.db", "slotmq.db.room"):
+    for kept in ("slotmq.boots", "slotmq.db", "slotmq.db.reserve"):
         (flash / kept).unlink(missing_ok=True)
     said = start(name, flash, heap - SPARE, main)
     assert "listening on" not in said

@@ -164,7 +164,7 @@ def test_more_sockets_than_slots_wait_and_are_served(watched: Watched) -> None:
 
 @pytest.mark.usefixtures("flat")
 def test_sessions_that_stay_and_are_resumed(watched: Watched) -> None:
-    """All that a session can hold is held while it is offline, and freed at last."""
+    """All that a session can use is used while it is offline, and freed at last."""
     publisher = connect(watched, "publisher")
     for _ in range(50):
         away = connect(watched, "away", clean=False)

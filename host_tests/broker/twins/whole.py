@@ -1,6 +1,6 @@
 # whole.py SEED COUNT - the whole broker with its loop, on fake streams: random clients.
 #
-# Prints after each step what every client has received and what every table holds.
+# Prints after each step what every client has received and what every table contains.
 import sys
 
 from fakes import MOST, Client, Stream, World

@@ -146,9 +146,9 @@ class Losses:
 @pytest.mark.config("qos2_delivery receive")
 @pytest.mark.ours("mosquitto knows only the other method")
 class TestMethodB(Losses):
-    """The message is passed on at its PUBLISH; its id is held until PUBREL."""
+    """The message is passed on at its PUBLISH; its id is kept until PUBREL."""
 
 
 @pytest.mark.config("qos2_delivery release")
 class TestMethodA(Losses):
-    """The message is held until PUBREL."""
+    """The message waits for PUBREL."""

@@ -1,6 +1,6 @@
 """The properties of MQTT 5.0, by names of our own, to bytes and back.
 
-In a packet they are a dict. `user` holds pairs, and `subscription_id` of a PUBLISH
+In a packet they are a dict. `user` contains pairs, and `subscription_id` of a PUBLISH
 the identifiers, both as tuples in the order in which they came. The writer writes
 whatever it is given; the reader raises `Malformed` at what no server may send.
 """

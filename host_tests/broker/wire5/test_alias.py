@@ -203,8 +203,8 @@ def test_a_qos_2_message_may_be_repeated_with_the_alias_alone(mqtt5, topic, witn
 @pytest.mark.ours("mosquitto's tables grow")
 @pytest.mark.spec("MQTT-3.2.2-17", of="5.0")
 def test_long_topics_leave_the_aliases_of_others_alone(mqtt5, topic, witness):
-    """The arena holds 21 times 16 topics of 1,024 bytes. When it is full, the connection with the
-    most bytes in it is disconnected."""
+    """The arena has space for 21 times 16 topics of 1,024 bytes. When it is full, the connection
+    with the most bytes in it is disconnected."""
     name = f"{topic}/" + "x" * 65400
     most, less = mqtt5.connect(), mqtt5.connect()
     for client, aliases in ((most, 3), (less, 2)):

@@ -11,7 +11,7 @@ from .test_outcomes import AWAY, SHARES, TEN, summary
 
 
 def test_the_bytes_of_messages(simulated: Simulated) -> None:
-    """32 blocks of 64 bytes hold three messages of 601 bytes with their topic."""
+    """32 blocks of 64 bytes have space for three messages of 601 bytes with their topic."""
     text = AWAY.replace("queued = 8", "message_bytes = 2048")
     outcome = simulated(
         text.replace("count = 20", "count = 20, payload = 600") + SHARES, board="RPI_PICO_W"
@@ -24,7 +24,7 @@ def test_the_bytes_of_messages(simulated: Simulated) -> None:
 
 
 def test_a_busy_connection(simulated: Simulated) -> None:
-    """50 messages of 500 bytes at once: a socket of 4,000 bytes and a buffer of 640 hold 8."""
+    """50 messages of 500 bytes at once: a socket of 4,000 bytes and a buffer of 640 take 8."""
     text = """
 duration = "20 s"
 [[clients]]

@@ -112,8 +112,8 @@ FOUND = Measured(
     claimed=CLAIMED,
     files={"slotmq.hot": 4000, "slotmq.core": 7000},
     native={"slotmq.hot": 3000},
-    modules={"slotmq.hot_lane": 4100, "slotmq.loop": 7200},
-    native_modules={"slotmq.hot_lane": 2900},
+    modules={"slotmq.fast": 4100, "slotmq.loop": 7200},
+    native_modules={"slotmq.fast": 2900},
     borrowed={"slotmq.conf": 5000},
     left={"slotmq.conf": 300},
     tables=TABLES,
@@ -143,7 +143,7 @@ def test_the_text_has_every_row() -> None:
     lines = [" ".join(line.split()) for line in table.text(FOUND)]
     for line in (
         "RPI_PICO_W, bytes of a heap of 163,840",
-        "slotmq.hot_lane 4,100 2,900",
+        "slotmq.fast 4,100 2,900",
         "slotmq.loop 7,200",
         "slotmq.hot 4,000 3,000",
         "slotmq.core 7,000",

@@ -16,6 +16,7 @@ def lib(module: str, text: str) -> Source:
 # Imports: each text violates the rule in the module of that name.
 
 OURS = [lib(name, "") for name in ("delivery/encode", "net/loop", "protocol/connect")]
+UPWARDS = (("delivery", "journal.compaction", "a reason"),)
 WRONG_IMPORTS = {
     "a table, a step": ("tables/messages", "from slotmq.delivery import encode"),
     "a table, its floor": ("tables/messages", "from slotmq.config.limits import Limits"),
@@ -42,6 +43,8 @@ WRONG_IMPORTS = {
     "a relative name": ("delivery/routing", "from . import encode"),
     "a relative one upwards": ("delivery/routing", "from ..net import loop"),
     "the package": ("delivery/encode", "import slotmq"),
+    "a load upwards": ("delivery/routing", "ondemand.take('protocol.connect', 0)"),
+    "a load of a variable": ("v5/dispatch", "control(conn, 'nowhere')"),
     "no floor": ("bridge/uplink", ""),
     "no floor, no folder": ("bridge", "import time"),
 }
@@ -49,24 +52,32 @@ WRONG_IMPORTS = {
 
 @pytest.mark.parametrize(("module", "text"), WRONG_IMPORTS.values(), ids=WRONG_IMPORTS)
 def test_a_wrong_import_is_found(module: str, text: str) -> None:
-    (found,) = imports.check([*OURS, lib(module, text)])
+    (found,) = imports.check([*OURS, lib(module, text)], UPWARDS)
     assert found.place.startswith(f"lib/slotmq/{module}.py")
 
 
-MORE = [lib(name, "") for name in ("config/mosquitto_conf", "tables/epoch")]
+MORE = [
+    lib(name, text)
+    for name, text in {
+        "config/mosquitto_conf": "",
+        "tables/epoch": "",
+        "journal/compaction": "",
+        "delivery/quota": "ondemand.take('journal.compaction', 0)",
+    }.items()
+]
 RIGHT_IMPORTS = {
     "tables/messages": "from slotmq.fast import copy\nfrom slotmq.platform.runtime import const",
     "tables/sessions": "from slotmq.tables import epoch\nimport slotmq.tables.insertion",
     "protocol/publish": "from slotmq.delivery import encode\nfrom slotmq.protocol import connect",
     "protocol/dispatch": "def f():\n    from slotmq.protocol.acks import handle_puback",
-    "delivery/routing": "ondemand.take('protocol.connect', 0)\ntake('net.loop')",
+    "delivery/routing": "ondemand.take('journal.compaction', 0)\ntake('tables.epoch')",
     "platform/runtime": "from micropython import const\nimport sys",
     "platform/ondemand": "import gc, sys\n__import__('slotmq.' + name)",
     "platform/sockets_cpython": "import socket",
     "platform/log": "from slotmq import __version__",
     "fast/__init__": "from slotmq.fast.bytes_viper import copy",
     "fast/routes_viper": "import micropython\nfrom array import array",
-    "v5/dispatch": "control('protocol.connect', conn)\ncontrol(conn, 'nowhere')",
+    "v5/dispatch": "control('protocol.connect', conn)",
     "broker": "from slotmq.v5.acks import handle\nimport gc",
     "__init__": "from slotmq.broker import Broker",
     "app/__init__": "import slotmq\nborrow('config.mosquitto_conf', 'load')",
@@ -77,7 +88,13 @@ RIGHT_IMPORTS = {
 
 @pytest.mark.parametrize(("module", "text"), RIGHT_IMPORTS.items(), ids=RIGHT_IMPORTS)
 def test_an_allowed_import_is_accepted(module: str, text: str) -> None:
-    assert list(imports.check([*OURS, *MORE, lib(module, text)])) == []
+    assert list(imports.check([*OURS, *MORE, lib(module, text)], UPWARDS)) == []
+
+
+def test_an_allowed_load_upwards_that_nobody_makes_is_found() -> None:
+    upwards = (("delivery", "net.loop", "a reason"),)
+    (found,) = imports.check([lib("net/loop", "")], upwards)
+    assert "net.loop" in found.what
 
 
 def test_a_board_imports_limits_only() -> None:

@@ -62,7 +62,7 @@ class Observations:
             if session.link or session.name == name:
                 continue
             if tables.session(self.broker, session.name) == tables.NONE:
-                lost = refusals.deliveries + refusals.messages  # perhaps the last that it held
+                lost = refusals.deliveries + refusals.messages  # perhaps the last that it had
                 if policy == "refuse" or (only_empty and self.must_hold_state(session, lost)):
                     self.fail("session %s was discarded", session.name)
                 self.world.events["evicted"] += 1

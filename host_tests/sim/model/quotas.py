@@ -32,8 +32,8 @@ class Quotas:
         self._check_deliveries()
 
     def _check_messages(self):
-        """A session may always hold one message. The quota of absent clients counts what came
-        after they disconnected, and all of a session that held much by then."""
+        """A session may always use one message. The quota of absent clients counts what came
+        after they disconnected, and all of a session that used much by then."""
         model = self.model
         share = self.settings.max_session_share
         offline = {}
@@ -41,20 +41,20 @@ class Quotas:
         for msg in range(len(refs)):
             self.was_retained[msg] &= refs[msg] > 0
         for session in model.sessions:
-            held = tables.message_slots(model.broker, session.name)
-            replaced = self._may_have_replaced(session, len(held))
-            held = {msg: held[msg] for msg in held if not self.was_retained[msg]}
-            if len(held) > 1 and self._exceeds(held, share):
-                model.fail("%s holds more than %d percent: %r", session.name, share, held)
+            used = tables.message_slots(model.broker, session.name)
+            replaced = self._may_have_replaced(session, len(used))
+            used = {msg: used[msg] for msg in used if not self.was_retained[msg]}
+            if len(used) > 1 and self._exceeds(used, share):
+                model.fail("%s uses more than %d percent: %r", session.name, share, used)
             if session.link or session.slots_at_disconnect is None:
-                much = self._exceeds_even_share(held)
-                session.slots_at_disconnect = set() if much else set(held)
+                much = self._exceeds_even_share(used)
+                session.slots_at_disconnect = set() if much else set(used)
             elif replaced:
-                session.slots_at_disconnect |= set(held)
+                session.slots_at_disconnect |= set(used)
             before = session.slots_at_disconnect
-            offline.update({msg: held[msg] for msg in held if msg not in before})
+            offline.update({msg: used[msg] for msg in used if msg not in before})
         if self._exceeds(offline, self.settings.max_offline_share):
-            model.fail("sessions that hold much, or are offline, hold %r", offline)
+            model.fail("sessions that use much, or are offline, use %r", offline)
 
     def _check_deliveries(self):
         """The same for deliveries. Their number suffices: whatever is dropped or acknowledged
@@ -64,15 +64,15 @@ class Quotas:
         left = (100 - self.settings.max_offline_share) * slots
         offline = 0
         for session in model.sessions:
-            held = tables.delivery_count(model.broker, session.name)
-            if held > 1 and held * 100 > slots * self.settings.max_session_share:
-                model.fail("%s holds %d of %d deliveries", session.name, held, slots)
+            used = tables.delivery_count(model.broker, session.name)
+            if used > 1 and used * 100 > slots * self.settings.max_session_share:
+                model.fail("%s uses %d of %d deliveries", session.name, used, slots)
             if session.link or session.deliveries_at_disconnect is None:
-                much = held > 1 and held * 100 * self.limits.sessions > left
-                session.deliveries_at_disconnect = 0 if much else held
-            offline += max(0, held - session.deliveries_at_disconnect)
+                much = used > 1 and used * 100 * self.limits.sessions > left
+                session.deliveries_at_disconnect = 0 if much else used
+            offline += max(0, used - session.deliveries_at_disconnect)
         if offline * 100 > slots * self.settings.max_offline_share:
-            model.fail("sessions that hold much, or are offline, hold %d deliveries", offline)
+            model.fail("sessions that use much, or are offline, use %d deliveries", offline)
 
     def _may_have_replaced(self, session, count):
         """With drop_oldest a new message may have taken the place of a retained one."""
@@ -82,17 +82,17 @@ class Quotas:
     def _drops_oldest(self):
         return self.settings.when_full["deliveries"] == "drop_oldest"
 
-    def _exceeds_even_share(self, held):
+    def _exceeds_even_share(self, used):
         """Is this more than an even share of what max_offline_share leaves? Not asked with
-        drop_oldest: there a new message replaces an old one that others may still hold."""
-        if self._drops_oldest() or len(held) < 2:
+        drop_oldest: there a new message replaces an old one that others may still need."""
+        if self._drops_oldest() or len(used) < 2:
             return False
         left = 100 - self.settings.max_offline_share
         blocks = self.model.broker.messages.arena.blocks * left
-        both = (len(held), self.limits.messages * left), (sum(held.values()), blocks)
+        both = (len(used), self.limits.messages * left), (sum(used.values()), blocks)
         return any(n * 100 * self.limits.sessions > most for n, most in both)
 
-    def _exceeds(self, held, share):
+    def _exceeds(self, used, share):
         blocks = self.model.broker.messages.arena.blocks
-        slots = len(held) * 100 > self.limits.messages * share
-        return slots or sum(held.values()) * 100 > blocks * share
+        slots = len(used) * 100 > self.limits.messages * share
+        return slots or sum(used.values()) * 100 > blocks * share

@@ -66,7 +66,7 @@ class Session:
         self.has_ended = False
         self.client_forgot = False  # has the client discarded its half of the session?
         # For quotas.py
-        self.slots_at_disconnect = None  # message slots that it held then
+        self.slots_at_disconnect = None  # message slots that it used then
         self.slots_before = 0  # number of message slots at the last check
         self.deliveries_at_disconnect = None  # number that it had then, if these were few
         # For restarts

@@ -58,16 +58,16 @@ def has_state(broker, name):
 def message_slots(broker, name):
     """Return {message slot that a session refers to: number of its blocks}."""
     slot = session(broker, name)
-    held = {}
+    used = {}
     entry = broker.sessions.head[slot] if slot != NONE else NONE
     while entry != NONE:
-        _count(broker, broker.deliveries.msg[entry], held)
+        _count(broker, broker.deliveries.msg[entry], used)
         entry = broker.deliveries.next[entry]
     if slot != NONE and broker.sessions.id_msg:
         first = slot * broker.sessions.received
         for at in range(first, first + broker.sessions.id_count[slot]):
-            _count(broker, broker.sessions.id_msg[at], held)
-    return held
+            _count(broker, broker.sessions.id_msg[at], used)
+    return used
 
 
 def delivery_count(broker, name):
@@ -81,11 +81,11 @@ def delivery_count(broker, name):
     return count
 
 
-def _count(broker, msg, held):
+def _count(broker, msg, used):
     messages = broker.messages
     if msg != NONE:
         size = messages.topic_len[msg] + 2 + messages.payload_len[msg]
-        held[msg] = -(-size // messages.arena.size)
+        used[msg] = -(-size // messages.arena.size)
 
 
 def has_space(broker, name):

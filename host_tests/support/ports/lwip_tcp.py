@@ -31,7 +31,7 @@ def _aligned(n):
 
 
 class Pcb:
-    """A TCP control block, and what of its connection the stack holds."""
+    """A TCP control block, and what of its connection the stack has."""
 
     def __init__(self, address):
         self.address = address

@@ -19,7 +19,7 @@ LATE = NOW + 100 * DAY  # the harvest
 
 
 def began(boot: int, day: float, quality: int = RTC, harvested: int = LATE) -> Boot:
-    """A boot that lasted for a day, and began on this one, as such a clock said then."""
+    """A boot that lasted for a day, and began on this one by its own clock."""
     error = 60_000 if quality == RTC else 10
     said = anchor(1, 0, NOW + int(day * DAY), quality, error, harvested)
     return Boot(boot, (Stretch(0, DAY, harvested, (said,)),))

@@ -17,7 +17,7 @@ from .test_findings import START, message, table
 Row = dict[str, Any]
 
 
-def heard(board: str, seconds: float | None, error: float = 0, **columns: Any) -> Row:
+def sent_by(board: str, seconds: float | None, error: float = 0, **columns: Any) -> Row:
     """`error` in seconds; None as time: nobody knows when."""
     known: Row = {"wall": None, "wall_error_us": None}
     if seconds is not None:
@@ -40,21 +40,33 @@ def marked(spark: SparkSession, *cases: list[Row]) -> list[list[int]]:
 
 
 def test_times_are_compared_by_their_bounds(spark: SparkSession) -> None:
-    exact = [heard("a", 0), heard("b", 5), heard("b", 100), heard("c", 105.1)]
-    apart: list[Row] = [heard("a", 0, 0.01), heard("b", 40, 60), heard("c", 5000, 60)]
-    just = [heard("a", 0, 20), heard("b", 40, 15)]
-    too_far = [heard("a", 0, 20), heard("b", 40, 14)]
-    days = [heard("a", 0, 86_400), heard("a", 50), heard("b", 70_000)]
+    exact = [
+        sent_by("a", 0),
+        sent_by("b", 5),
+        sent_by("b", 100),
+        sent_by("c", 105.1),
+    ]
+    apart: list[Row] = [
+        sent_by("a", 0, 0.01),
+        sent_by("b", 40, 60),
+        sent_by("c", 5000, 60),
+    ]
+    just = [sent_by("a", 0, 20), sent_by("b", 40, 15)]
+    too_far = [sent_by("a", 0, 20), sent_by("b", 40, 14)]
+    days = [sent_by("a", 0, 86_400), sent_by("a", 50), sent_by("b", 70_000)]
     found = marked(spark, exact, apart, just, too_far, days)
     assert found == [[0, 1], [0, 1], [0, 1], [], [0, 2]]
 
 
 def test_a_message_without_time_may_be_a_duplicate(spark: SparkSession) -> None:
-    one = [heard("a", 0), heard("b", None), heard("b", 9000)]
-    both = [heard("a", None), heard("b", None)]
-    same_board = [heard("a", 0), heard("a", None)]
-    other: list[Row] = [heard("b", None, payload=b"22"), heard("b", None, topic="other")]
-    found = marked(spark, one, both, same_board, [heard("a", 0), *other])
+    one = [sent_by("a", 0), sent_by("b", None), sent_by("b", 9000)]
+    both = [sent_by("a", None), sent_by("b", None)]
+    same_board = [sent_by("a", 0), sent_by("a", None)]
+    other: list[Row] = [
+        sent_by("b", None, payload=b"22"),
+        sent_by("b", None, topic="other"),
+    ]
+    found = marked(spark, one, both, same_board, [sent_by("a", 0), *other])
     assert found == [[0, 1], [0, 1], [], []]
 
 
@@ -63,7 +75,7 @@ def test_all_overlapping_times_are_found(spark: SparkSession) -> None:
     random = Random(0)
     cases = [
         [
-            heard(random.choice("abc"), random.choice((None, *[random.randrange(3000)] * 19)),
+            sent_by(random.choice("abc"), random.choice((None, *[random.randrange(3000)] * 19)),
                   random.choice((0, 1, 30, 300)))
             for _ in range(random.randrange(2, 12))
         ]

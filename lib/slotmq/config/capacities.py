@@ -25,7 +25,7 @@
 #                    sends 20 at once, and a full list closes the connection
 #   max_packet       largest control packet, bytes
 #   tx_bytes         outgoing buffer of a connection
-#   tcp_bytes        what all connections may hold of lwIP's memory, on an RP2040 or RP2350:
+#   tcp_bytes        what all connections may use of lwIP's memory, on an RP2040 or RP2350:
 #                    MEM_SIZE less 1,000 for other uses (platform/lwip.py); 0: no bound
 #   rx_bytes         receive buffer, shared by all connections
 #   tail_bytes       buffer of each connection for the beginning of an incomplete packet

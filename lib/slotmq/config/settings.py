@@ -36,7 +36,7 @@ class Settings:
     max_inflight_messages = 0
     max_queued_messages = 0
     max_session_share = 50  # percent of deliveries, message slots, bytes that one session has
-    max_offline_share = 75  # percent in use above which only sessions that hold little get more
+    max_offline_share = 75  # percent in use above which only sessions that use little get more
     queue_qos0_messages = False  # for sessions that are offline
     upgrade_outgoing_qos = False  # deliver at the subscription's QoS, not the lower one
     allow_duplicate_messages = False  # once for each overlapping subscription

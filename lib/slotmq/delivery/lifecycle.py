@@ -13,7 +13,7 @@ _OF_WILL = const(16)
 
 
 def publish_stored(broker, msg, _session):
-    """Publish a message that was stored earlier: a will, or one held until PUBREL."""
+    """Publish a message that was stored earlier: a will, or one that waited for PUBREL."""
     before = broker.no_commit
     broker.no_commit = 1
     messages = broker.messages

@@ -11,7 +11,7 @@ from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 _BLOCKED = const(2)
-_FULL = const(6)
+_POLICY_DISCONNECT = const(6)
 _PACKETS_OUT = const(1)
 _PUBLISH_OUT = const(3)
 _CHUNK_LEAST = const(20)  # bytes of space at least for a chunk of a message
@@ -114,7 +114,7 @@ def pass_rest(broker, conn, buf, start, n):
     msg = store(broker.tables, buf, start, 0, start, n, 0)
     if msg == _NONE:
         broker.messages.refused += 1
-        broker.end(conn, _FULL)
+        broker.end(conn, _POLICY_DISCONNECT)
     else:
         set_chunked(conns, conn, msg, 2, 0)
         fill(broker, conn)

@@ -3,9 +3,9 @@
 #
 # Owns the file `path`, which is the current generation, and `path.new` while another one is
 # written beside it. Both begin with a header; the other bytes are the journal's, see FORMAT.md.
-# `path.room` reserves space for the next generation, even if other programs fill the file system:
-# it becomes that generation, or is removed before it. All methods but append() and sync() are in
-# journal/medium_file_start.py, which is loaded on demand.
+# `path.reserve` reserves space for the next generation, even if other programs fill the file
+# system: it becomes that generation, or is removed before it. All methods but append() and sync()
+# are in journal/medium_file_start.py, which is loaded on demand.
 #
 # append() and sync() do not allocate on MicroPython, unless the block device does; callers of
 # the others lift the heap lock. An error in append() or sync() may leave part of the bytes:
@@ -27,7 +27,7 @@ class FileMedium:
     def __init__(self, path, snapshot, limit):
         self.path = path
         self.most = snapshot
-        self.spared = 0  # bytes that `path.room` is known to have
+        self.spared = 0  # bytes that `path.reserve` is known to have
         self.limit = limit - 2 * _HEAD_BYTES  # for both generations
         self.capacity = self.limit - snapshot
         self.old = self.new = None  # open files: the opened generation, the written one

@@ -100,8 +100,8 @@ def switch(medium):
     close(medium)
     if not MICROPYTHON:
         try:
-            if _is_alone(medium.path, medium.path + ".room"):
-                os.link(medium.path, medium.path + ".room")  # its bytes are the next reserve
+            if _is_alone(medium.path, medium.path + ".reserve"):
+                os.link(medium.path, medium.path + ".reserve")  # its bytes are the next reserve
         except (OSError, AttributeError):
             pass
     os.rename(medium.path + ".new", medium.path)
@@ -114,7 +114,7 @@ def _beside(path):
     # another program might take its bytes if they were free for a moment. Elsewhere it is removed:
     # littlefs never writes in place, and MicroPython cannot shorten a file.
     new = path + ".new"
-    space = path + ".room"
+    space = path + ".reserve"
     if not MICROPYTHON:
         _sync_folder(path)  # else after a power cut the reserve may have the journal's name again
         if _is_alone(space, path):
@@ -163,7 +163,7 @@ def close(medium):
 def spare(medium, n):
     n = min(n, medium.most)
     end = n + _HEAD_BYTES
-    name = medium.path + ".room"
+    name = medium.path + ".reserve"
     try:
         if n > medium.spared:
             with _open(name, "ab") as file:

@@ -75,7 +75,7 @@ class Reader:
         return is_known or self._is_whole()
 
     def read(self, at, n):
-        # Copies from the window, which is read anew if it does not hold all n bytes. If that
+        # Copies from the window, which is read anew if it does not contain all n bytes. If that
         # fails, n bytes alone may still be readable.
         off = at - self.at
         if off < 0 or off + n > self.had:

@@ -16,7 +16,7 @@ _FORMAT = const(1)  # of the media
 
 
 def restore(broker, medium, warn=print, *sync):
-    """Put back what the medium holds, and begin to write to it; -> the broker's journal. For tests
+    """Put back the medium's content, and begin to write to it; -> the broker's journal. For tests
     and tools: journal/start.py does the same in steps.
 
     Call it before the first client. sync: the last two arguments of Journal. warn(text) reports
@@ -32,7 +32,7 @@ def restore(broker, medium, warn=print, *sync):
 
 
 def read_back(broker, medium, warn):
-    """Put back what the medium holds; -> its newest generation, and the Restorer for settle(),
+    """Put back the medium's content; -> its newest generation, and the Restorer for settle(),
     None if nothing was restored."""
     ondemand.take(
         "protocol.subscribe", broker.now

@@ -2,7 +2,7 @@
 # empty tables.
 #
 # The last record of each slot counts. _collect() finds these, and only they are put back. So the
-# tables never hold more than those of the broker that wrote them. Slots in the journal are that
+# tables never contain more than those of the broker that wrote them. Slots in the journal are that
 # broker's: sessions, messages and groups may get other slots here, which dicts remember. A
 # delivery keeps its slot, because its packet id was promised. Allocates.
 from slotmq.fast import filter_ok

@@ -30,7 +30,7 @@ _LONG = const(100)  # tenths of a second: at this time ondemand.tick() unloads e
 
 
 def start(app):
-    """Restore what an App's journal holds, and begin to write to it."""
+    """Restore what an App's journal contains, and begin to write to it."""
     try:
         _start(app, app.broker)
     except OSError as error:

@@ -2,7 +2,7 @@
 # have changed, as records in a medium (journal/medium_flash.py, journal/medium_file.py).
 #
 # Tables set dirty bits. commit() writes the present row of each dirty slot: a record says what a
-# slot holds, not what was done. So the last record counts, and what came and went between two
+# slot contains, not what was done. So the last record counts, and what came and went between two
 # commits is never written. A commit ends with COMMIT and sync(); what follows the last COMMIT
 # does not count. FORMAT.md describes the records, journal/restore_rows.py reads them.
 #

@@ -40,7 +40,7 @@ class Listeners:
 
     def add(self, socket, accept, most=0):
         """Accept connections of a socket. most: max_connections; 0: no bound; None: the quota of
-        the listener before holds for both together."""
+        the listener before applies to both together."""
         quota = self.listeners[-1].quota if most is None else [most or 0xFFFF, 0, 0]
         listener = Listener(socket, accept, quota)
         self.listeners.append(listener)

@@ -24,5 +24,5 @@ def i32(n):
 
 
 def chain(n):
-    """A free list through n slots: cell i holds i + 1."""
+    """A free list through n slots: cell i contains i + 1."""
     return array("H", range(1, n + 1))

@@ -10,8 +10,8 @@
 # rest of its output waits in the outgoing buffer. A client that takes nothing for 2.5 s while
 # output waits for it does not read, and is disconnected.
 #
-# No call returns how much a connection holds. Its control block (struct tcp_pcb) does: snd_buf is
-# how many bytes it may still take, and snd_queuelen after it how many pbufs it holds. Their
+# No call returns how much a connection uses. Its control block (struct tcp_pcb) does: snd_buf is
+# how many bytes it may still take, and snd_queuelen after it how many pbufs it has. Their
 # offset is found by the first writes (platform/lwip_layout.py).
 #
 # Sockets always have TCP_NODELAY here: without it a pbuf of few bytes takes a whole segment of

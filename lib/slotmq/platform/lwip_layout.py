@@ -1,7 +1,7 @@
 # lwip_layout.py - finds the offsets of snd_buf and snd_queuelen in lwIP's control block of a
 # connection by a write: they depend on lwIP's version and build.
 #
-# On a connection that holds nothing, a write of n bytes lowers snd_buf by n and raises
+# On a connection that uses nothing, a write of n bytes lowers snd_buf by n and raises
 # snd_queuelen, the next 16-bit number, from 0 to 1. If exactly one pair has changed so, it is
 # found; else, for instance if an acknowledgement came meanwhile, the next write tries again.
 # Loaded on demand; allocates before it writes, so that a MemoryError means that nothing was sent.

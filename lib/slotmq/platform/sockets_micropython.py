@@ -44,7 +44,7 @@ def open_listener(loop, settings, host, port, most):
         if _UNIX and ":" in host:  # else Linux would bind the port in IPv4 too
             listener.setsockopt(_IPV6, _V6ONLY, 1)
         listener.bind(address)
-        # On a board a client that waits holds one of the few connections, and the queue is in the
+        # On a board a client that waits uses one of the few connections, and the queue is in the
         # heap.
         listener.listen(_BACKLOG if _UNIX else min(_BACKLOG, loop.conns.slots))
         listener.setblocking(False)

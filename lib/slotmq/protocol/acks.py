@@ -57,7 +57,7 @@ def _acknowledged(broker, conn, pkt, state):
 
 
 def handle_pubrel(broker, conn, pkt, buf):
-    """QoS 2: the sender releases the id. A message that was held until now is published."""
+    """QoS 2: the sender releases the id. A message that waited for it is published."""
     odd = pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3
     if odd or pkt[_TOTAL] != 4 or not pkt[_PACKET_ID]:
         return _MALFORMED

@@ -30,7 +30,7 @@ _MALFORMED = const(2)
 _PROTOCOL = const(3)
 _TOO_BIG = const(4)
 _REFUSED = const(5)
-_FULL = const(6)
+_POLICY_DISCONNECT = const(6)
 _ACCEPTED = const(15)
 _PACKET_TOO_LARGE = const(0x95)  # reason codes [5.0, 2.4]
 _QUOTA = const(0x97)
@@ -52,7 +52,7 @@ def control(module, broker, conn, pkt, buf):
         return ondemand.take(module, broker.now).handle(broker, conn, pkt, buf)
     except MemoryError:
         broker.conns.refused += 1
-        return _refuse(broker, conn, pkt, buf, pkt[_END], _QUOTA, _FULL)
+        return _refuse(broker, conn, pkt, buf, pkt[_END], _QUOTA, _POLICY_DISCONNECT)
     finally:
         heap.drop()
 
@@ -65,7 +65,7 @@ def _refuse(broker, conn, pkt, buf, end, reason, result):
     if pkt[_TYPE] != 1 or end - at < 7 or conns.state[conn] != _NEW:
         return result
     is_5 = buf[at + 6] == 5 and broker.five
-    put = conns.reserve(conn, 5) if is_5 or result == _FULL else -1
+    put = conns.reserve(conn, 5) if is_5 or result == _POLICY_DISCONNECT else -1
     if put < 0:
         return result
     tx = conns.tx

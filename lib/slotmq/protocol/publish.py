@@ -20,7 +20,7 @@ _PUBLISH_IN = const(2)
 _OK = const(0)
 _MALFORMED = const(2)
 _PROTOCOL = const(3)
-_FULL = const(6)
+_POLICY_DISCONNECT = const(6)
 
 
 def handle_publish(broker, conn, pkt, buf):
@@ -77,7 +77,7 @@ def _handle_qos2(broker, conn, pkt, buf, flags, slot, wanted):
     if sessions.find_received(session, packet_id) < 0:
         at = sessions.add_received(session, packet_id)
         if at < 0:
-            return _FULL
+            return _POLICY_DISCONNECT
         result = _OK
         try:
             if wanted and sessions.id_msg is None:

@@ -26,7 +26,7 @@ _BLOCKED = const(2)
 _PACKETS_OUT = const(1)
 _OK = const(0)
 _MALFORMED = const(2)
-_FULL = const(6)
+_POLICY_DISCONNECT = const(6)
 _NOTICE = const(4)
 _SUBSCRIBE_LOG = const(16)
 _UNSUBSCRIBE_LOG = const(32)
@@ -50,7 +50,7 @@ def _handle_subscribe(broker, conn, pkt, buf):
         broker.flush(conn)
         at = conns.tx_end[conn]
     if at + size > (conn + 1) * conns.tx_bytes:
-        return _FULL  # more filters than an answer can hold
+        return _POLICY_DISCONNECT  # more filters than an answer has space for
     body = pkt[_BODY]
     tx = conns.tx
     put = put_u16(tx, put_header(tx, at, _SUBACK, count + 2), buf[body] << 8 | buf[body + 1])

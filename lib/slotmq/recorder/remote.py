@@ -26,7 +26,7 @@ _QUALITIES = {"harvester": 3, "ntp": 4}
 _OLDEST = const(1600000000)  # seconds: an earlier time is refused
 _ANSWER_HEAD = const(12)
 _AROUND = const(7)  # the most bytes of PUBLISH beside topic and payload
-_ANSWER_MOST = const(1024)  # the heap holds an answer four times for a moment
+_ANSWER_MOST = const(1024)  # the heap contains an answer four times for a moment
 _FROM_COMPUTERS = const(16384)
 
 

@@ -23,7 +23,7 @@ class Retained:
         self.messages = messages
         self.window = window  # that of deliveries
         self.blocks = 0  # of all retained messages
-        self.share = 100  # the smaller of max_session_share and max_offline_share
+        self.quota = 100  # the smaller of max_session_share and max_offline_share
 
     def find(self, buf, off, n):
         return self.names.find(0, buf, off, n)
@@ -56,8 +56,8 @@ class Retained:
         messages = self.messages
         count = self.names.count()
         left = messages.arena.blocks - self.blocks
-        self.window[2] = count + (messages.slots - count) * self.share // 100
-        self.window[3] = left - left * self.share // 100
+        self.window[2] = count + (messages.slots - count) * self.quota // 100
+        self.window[3] = left - left * self.quota // 100
 
     def remove(self, slot):
         """Forget the topic; -> its message, whose reference is now the caller's."""

@@ -9,7 +9,7 @@
 # has a row of it. changed: is bit 1 of any session set? ids_high[1]: the same for bit 2.
 #
 # Receive list: ids[session * received + i], i < id_count: packet ids between PUBLISH and PUBREL
-# [4.3.3-2]; none is forgotten before PUBREL. With qos2_delivery release, id_msg holds the message
+# [4.3.3-2]; none is forgotten before PUBREL. With qos2_delivery release, id_msg has the message
 # of each until then.
 from slotmq.fast import Names, find_id
 from slotmq.platform.arrays import i32, u16

@@ -22,7 +22,7 @@ _SUBSCRIBE = const(8)
 _SUBACK = const(0x90)
 _UNSUBACK = const(0xB0)
 _OK = const(0)
-_FULL = const(6)
+_POLICY_DISCONNECT = const(6)
 _IN_SUBSCRIBE = const(16)
 _IN_UNSUBSCRIBE = const(32)
 _IDENTIFIER = const(6)  # column of properties.values
@@ -66,7 +66,9 @@ def _answer(broker, conn, pkt, buf, answer, where):
     put = space_for(broker, conn, count + 4 + length_bytes(count + 3))
     if put < 0:  # too many filters for the outgoing buffer, or for the client's packet size
         most = broker.five.packet_max[conn]
-        return _PACKET_TOO_LARGE if 0 < most < count + 4 + length_bytes(count + 3) else _FULL
+        if 0 < most < count + 4 + length_bytes(count + 3):
+            return _PACKET_TOO_LARGE
+        return _POLICY_DISCONNECT
     identifier = values[_IDENTIFIER] if values[0] >> _IDENTIFIER & 1 else 0
     tx = broker.conns.tx
     put = put_header(tx, put, answer, count + 3)

@@ -87,7 +87,7 @@ def _check_positions(source: Source, positions: dict[str, int]) -> Iterator[Find
             wrong = "" if ast.unparse(node.targets[0]) == "o" else "call the table o"
         if wrong:
             what = f"{ast.unparse(node)}: {wrong}"
-            yield Finding("column", f"{source.path}:{node.lineno}", what)
+            yield Finding("column", f"{source.path}:{getattr(node, 'lineno', 0)}", what)
 
 
 def _choices(index: ast.expr) -> list[ast.expr]:

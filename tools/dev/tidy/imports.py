@@ -1,8 +1,8 @@
-"""Imports of lib/slotmq go downwards only, and use few of Python's modules.
+"""Import statements of lib/slotmq go downwards only, and use few of Python's modules.
 
 Each folder of lib/slotmq has a floor. A module imports from its own folder and from lower floors.
-A module that is loaded on demand is named in a string ("protocol.connect"); it must exist, and may
-be on a higher floor.
+A module that is loaded on demand is named in a string ("protocol.connect"). It must exist; if it
+is on a higher floor, UPWARDS must allow it.
 """
 
 import ast
@@ -26,7 +26,29 @@ FLOORS = (
 )
 _FLOOR = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
 _VERSION = f"{_PACKAGE}.__version__"  # allowed everywhere
-_LOADED_BY_NAME = ("take", "borrow", "control")
+# Functions whose first argument names a module that is loaded on demand, and the modules that
+# define them, which load the module of a variable
+_LOADS = {
+    "take": "platform.ondemand",
+    "borrow": "platform.ondemand",
+    "control": "protocol.dispatch",
+}
+# The loads on demand that do not go downwards: folder, module, reason. lib/DESIGN.md shows them.
+UPWARDS = (
+    ("platform", "status.log_connections", "texts of the log"),
+    ("delivery", "journal.compaction", "does a message need a row, while the medium is full?"),
+    ("protocol", "journal.compaction", "is there space on the medium for a packet?"),
+    ("protocol", "v5.connect", "CONNECT has the version in it"),
+    ("protocol", "v5.auth", "reason codes of a refused CONNECT"),
+    ("protocol", "embed.publishing", "the program's own clients"),
+    ("journal", "protocol.subscribe", "the start unloads it, with what the journal used of it"),
+    ("journal", "recorder.start", "the recorder starts between two steps of the journal's start"),
+    ("net", "control", "the loop's end"),
+    ("net", "status.log_full_tables", "texts of the log"),
+    ("embed", "interceptors", "hooks and the program's clients stand before the broker"),
+    ("broker", "control", "reload"),
+    ("app", "recorder.start", "the program has a recorder"),
+)
 # Python's own modules, by the module that may use them: no sockets in protocol/.
 PYTHON = {
     "platform.arrays": "array",
@@ -64,16 +86,27 @@ _BOARDS = {
 }
 
 
-def check(sources: list[Source]) -> Iterator[Finding]:
-    """Imports that the floors or the table do not allow."""
+def check(
+    sources: list[Source], upwards: tuple[tuple[str, str, str], ...] = UPWARDS
+) -> Iterator[Finding]:
+    """Imports and loads on demand that the floors or the tables do not allow."""
     ours = {module(source) for source in sources if source.is_library}
+    unused = {(part, name) for part, name, _ in upwards}
+    allowed = frozenset(unused)
     for source in sources:
         if source.is_library:
             yield from _check_floors(source, ours)
+            for name, what in _check_loads(source, ours):
+                load = module(source).partition(".")[0], name
+                unused.discard(load)
+                if what and load not in allowed:
+                    yield _finding(source, name, what)
         elif source.path.startswith("boards/") and source.name in _BOARDS:
             for name in sorted(set(_imported(source.tree))):
                 if name not in _BOARDS[source.name].split():
                     yield _finding(source, name, f"must not import {name}")
+    for part, name in sorted(load for load in unused if load[1] in ours):
+        yield Finding("import", f"{LIBRARY}{part}", f"does not load {name}: UPWARDS is too long")
 
 
 def module(source: Source) -> str:
@@ -99,9 +132,21 @@ def _check_floors(source: Source, ours: set[str]) -> Iterator[Finding]:
                 yield _finding(source, name, f"imports upwards, {name}")
         elif name != _VERSION and _FLOOR["__init__"] >= _FLOOR[part]:
             yield _finding(source, name, f"imports upwards, {name}")
+
+
+def _check_loads(source: Source, ours: set[str]) -> Iterator[tuple[str, str]]:
+    """(module, what is wrong unless it is allowed) for each load that does not go downwards."""
+    own = module(source)
+    part = own.partition(".")[0]
     for name in _loaded_by_name(source.tree):
-        if name not in ours:
-            yield _finding(source, name, f"loads slotmq.{name}, which does not exist")
+        other = (name or "").partition(".")[0]
+        if name is None:
+            if own not in _LOADS.values():
+                yield "?", "loads the module of a variable"
+        elif name not in ours:
+            yield name, f"loads slotmq.{name}, which does not exist"
+        elif part != other and _FLOOR.get(other, len(FLOORS)) >= _FLOOR.get(part, len(FLOORS)):
+            yield name, f"loads upwards, {name}"
 
 
 def _finding(source: Source, name: str, what: str) -> Finding:
@@ -136,9 +181,11 @@ def _imported_by_call(argument: ast.expr) -> str:
     return name.partition(".")[0]
 
 
-def _loaded_by_name(tree: ast.AST) -> Iterator[str]:
+def _loaded_by_name(tree: ast.AST) -> Iterator[str | None]:
+    """The modules that are loaded on demand; None: that of a variable."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            function = ast.unparse(node.func).rpartition(".")[2]
-            if function in _LOADED_BY_NAME and isinstance(node.args[0].value, str):
-                yield node.args[0].value
+        if isinstance(node, ast.Call) and node.args:
+            owner, _, function = ast.unparse(node.func).rpartition(".")
+            name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+            if function in _LOADS and (isinstance(name, str) or owner in ("", "ondemand")):
+                yield name if isinstance(name, str) else None

@@ -43,7 +43,7 @@ def measure() -> list[Wear]:
     target = micropython.find(32)
     done = subprocess.run(
         micropython.command(32, _HEAP_KB, _MEASURE, ()),
-        env=micropython.environment(mpy.build_for(target, packed=False)),
+        env=micropython.environment(mpy.build_for(target, packed=False), mpy.tools()),
         capture_output=True,
         text=True,
         check=False,

@@ -12,6 +12,7 @@ from slotmq.journal.medium_flash import FlashMedium
 from slotmq.journal.restore import restore
 from slotmq.net.loop import Loop
 from slotmq.platform import heap
+from slotmq_tools import codec
 
 SIZE, BLOCKS = 4096, 64
 PAYLOAD = b"x" * 64
@@ -60,10 +61,7 @@ class Client:
     """A client that answers as MQTT requires, and its stream."""
 
     def __init__(self, name):
-        self.sent = (
-            b"\x10" + bytes((12 + len(name),)) + b"\0\4MQTT\4\0\0\0\0" + bytes((len(name),))
-        )
-        self.sent += name
+        self.sent = codec.connect(4, name, clean=False)
         self.received = b""
         self.got = 0
 
@@ -151,11 +149,7 @@ class World:
 
 def publish(qos, retain, number):
     topic = b"t/" + bytes((97 + number % 7,))
-    body = b"\0" + bytes((len(topic),)) + topic
-    if qos:
-        body += (number % 60000 + 1).to_bytes(2, "big")
-    body += PAYLOAD
-    return bytes((0x30 | qos << 1 | retain, len(body))) + body
+    return codec.publish(4, topic, PAYLOAD, qos, number % 60000 + 1, retain)
 
 
 def measure(chip, medium, qos, retain, at_once):

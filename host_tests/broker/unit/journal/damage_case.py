@@ -25,7 +25,7 @@ class DamageCase(unittest.TestCase):
         collect()
 
     def start(self):
-        """A start with what the medium holds; the number of retained topics."""
+        """A start with what the medium contains; the number of retained topics."""
         self.reports = []
         self.broker = Broker(Limits(**SMALL), Settings(sys_interval=0, mqtt_versions=3))
         restore(self.broker, self.open_medium(), self.reports.append)

@@ -105,7 +105,7 @@ if not MICROPYTHON:  # a full littlefs has space for as little as this
             self.free()
             self.wait(11)
             self.assertFalse(self.broker.journal_full)
-            self.assertGreater(len(self.disk.names["/j/f.room"].data), 1000)
+            self.assertGreater(len(self.disk.names["/j/f.reserve"].data), 1000)
 
     class TestMode(FileDamageCase):
         def test_the_journal_and_its_copy_are_readable_by_their_owner_only(self):

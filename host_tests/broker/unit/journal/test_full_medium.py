@@ -192,7 +192,7 @@ else:
     class TestFile(OnDisk, FullCase):
         def reboot_without_space(self):
             taken = self.fill_up()
-            self.disk.names.pop("/j/f.room", None)
+            self.disk.names.pop("/j/f.reserve", None)
             self.disk.space = self.disk.used()
             self.reboot()
             self.assertIn("no space", self.reports[-1])

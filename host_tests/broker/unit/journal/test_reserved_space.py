@@ -44,7 +44,7 @@ class TestFile(unittest.TestCase):
         self.write(1, b"a", 10)
         for n in (1024, 2 * SNAPSHOT):
             self.assertTrue(self.medium.spare(n))
-            reserved = len(scratch.content(self.path + ".room"))
+            reserved = len(scratch.content(self.path + ".reserve"))
             self.assertGreaterEqual(reserved, min(n, SNAPSHOT) + HEADER)
 
     def test_an_unfinished_generation_leaves_no_bytes_to_the_next_of_its_number(self):
@@ -94,8 +94,8 @@ class ComputerFile(TestFile):
         current = os.stat(self.path).st_ino  # noqa: PTH116
         self.write(2, b"b", 10)
         self.assertTrue(self.medium.spare(100))
-        self.assertEqual(os.stat(self.path + ".room").st_ino, current)  # noqa: PTH116
-        self.assertEqual(len(scratch.content(self.path + ".room")), SNAPSHOT + HEADER)
+        self.assertEqual(os.stat(self.path + ".reserve").st_ino, current)  # noqa: PTH116
+        self.assertEqual(len(scratch.content(self.path + ".reserve")), SNAPSHOT + HEADER)
 
     def test_a_longer_unfinished_generation_is_cut_off_before_the_rename(self):
         """If the power fails behind the rename, its end would be read as records."""
@@ -127,7 +127,7 @@ class ComputerFile(TestFile):
         """A power cut within switch() may leave that."""
         self.write(1, b"a", 100)
         self.medium.close()
-        os.link(self.path, self.path + ".room")
+        os.link(self.path, self.path + ".reserve")
         self.reopen()
         self.begin(2, b"b", 50)
         self.medium.sync()
@@ -158,7 +158,7 @@ class TakenDisk(OnDisk, JournalCase):
         for _ in range(4):
             self.assertTrue(self.broker.journal.try_compaction())
             self.ask(self.publisher, PINGREQ, PINGRESP)
-            self.assertIn("/j/f.room", self.disk.names)
+            self.assertIn("/j/f.reserve", self.disk.names)
 
     def test_clients_are_answered_however_long_it_lasts(self):
         for _ in range(55):

@@ -1,4 +1,4 @@
-"""When the journal is written, and what it holds after an orderly stop and after a power cut."""
+"""When the journal is written, and its content after an orderly stop and after a power cut."""
 
 import packets5
 from journal_case import REFUSED, JournalCase

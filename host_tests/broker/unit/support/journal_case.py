@@ -1,4 +1,4 @@
-# journal_case.py - a broker with a journal, and a restart with what the journal holds.
+# journal_case.py - a broker with a journal, and a restart with what the journal contains.
 import gc
 import unittest
 

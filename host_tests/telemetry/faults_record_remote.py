@@ -1,4 +1,4 @@
-"""More faults for the recorder: what it is told, what comes twice, what lasts for months."""
+"""More faults for the recorder: time, requests over MQTT, repetitions, and months of recording."""
 
 from ..sim.planted.faults import Fault
 from .faults_record import Planted
@@ -58,7 +58,7 @@ FAULTS = (
     ),
     Planted(
         Fault(
-            "a head that cannot be told ends the broker",
+            "a head that cannot be published ends the broker",
             "recorder/remote.py",
             "    except (OSError, ValueError):",
             "    except ValueError:",
@@ -104,7 +104,7 @@ FAULTS = (
     ),
     Planted(
         Fault(
-            "a boot that ends in a full ring is not told of",
+            "a boot that ends in a full ring is not recorded as lost",
             "recorder/segments.py",
             "    _forget_written_gaps(rec)\n    if rec.o",
             "    if rec.o",
