@@ -155,7 +155,7 @@ def publish(qos, retain, number):
 def measure(chip, medium, qos, retain, at_once):
     world = World(medium)
     reader, publisher = world.connect(b"reader"), world.connect(b"publisher")
-    reader.sent += b"\x82\x08\0\1\0\3t/+\2"
+    reader.sent += codec.subscribe(4, 1, [(b"t/+", 2)])
     world.turn(3)
     reader.received = b""
     programmed, erased = chip.programmed, chip.erased
