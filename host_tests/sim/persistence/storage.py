@@ -7,7 +7,6 @@
 import os
 
 from slotmq.journal import medium_file
-from slotmq.journal.location import snapshot_bytes
 from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium
 from slotmq.journal.restore import restore
@@ -26,6 +25,25 @@ _MOST = 400  # candidates, if bits rot
 PATH = "/j/slotmq.db"
 
 
+def _longest_rows(limits):
+    # The bytes of a generation when all tables are full, by FORMAT.md: a record has at most 9
+    # bytes beside its body, and 64 are HEAD and the COMMITs.
+    session = 9 + 25 + limits.client_id_bytes
+    ids = 9 + 2 + 4 * limits.received
+    subscription = 9 + 13 + 32 + limits.topic_bytes
+    message = delivery = 9 + 13
+    retained = 9 + 4
+    return (
+        limits.sessions * (session + ids)
+        + limits.subscriptions * subscription
+        + limits.messages * message
+        + limits.message_bytes
+        + limits.deliveries * delivery
+        + limits.retained * retained
+        + 64
+    )
+
+
 class Storage:
     def __init__(self, world):
         plan = world.plan
@@ -34,7 +52,7 @@ class Storage:
         self.numbers = Numbers(world.seed, 3)
         self.always = plan.always
         self.snapshots_all = not plan.always or plan.rots or plan.fills
-        self.generation_bytes = snapshot_bytes(plan.limits)  # at most
+        self.generation_bytes = _longest_rows(plan.limits)
         if self.kind == "flash":
             data = plan.block_bytes - 256
             blocks = 2 * -(-self.generation_bytes // data) + plan.spare_blocks

@@ -102,7 +102,7 @@ class TestFullJournal(unittest.TestCase):
 
     def grow(self, medium, broker, world, publisher, payload=b""):
         """The longest journal: the next commit would compact it."""
-        medium.capacity = snapshot_bytes(self.LIMITS) * 7 + 1048576  # like a file's
+        medium.capacity = 1_300_000  # like a file's
         longest = min(medium.capacity, 65536 + 4 * broker.journal.snapshot)
         n = 0
         while medium.end <= longest:
@@ -112,6 +112,16 @@ class TestFullJournal(unittest.TestCase):
         self.assertEqual(medium.current, 2)
         self.assertGreater(medium.end, 150_000)
         return medium.end
+
+    def test_the_space_for_a_generation_is_that_of_the_longest_rows(self):
+        """By FORMAT.md; a record has at most 9 bytes beside its body."""
+        rows = 8 * (9 + 25 + 64) + 8 * (9 + 2 + 4 * 32)  # sessions, their packet ids
+        rows += 48 * (9 + 13 + 32 + 256)  # subscriptions with share name and filter
+        rows += 64 * (9 + 13) + 15040 + 80 * (9 + 13) + 32 * (9 + 4)  # messages to retained
+        self.assertEqual(snapshot_bytes(self.LIMITS), rows + 14 + 5 * 10)  # HEAD, COMMITs
+        medium, _, _, _ = self.fill()
+        self.assertLess(rows * 8 // 10, medium.end)
+        self.assertLess(medium.end, rows)
 
     def test_a_start_reads_it_twice_in_pieces_of_512_bytes(self):
         medium, broker, world, publisher = self.fill()
