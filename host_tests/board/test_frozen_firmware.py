@@ -66,7 +66,7 @@ def test_deploy_copies_limits_configuration_and_main_but_no_code(board: Deployed
     app.write_text(APP)
     said = board.deploy(OPEN, "--app", app)
     assert "frozen" in said and "slotmq, slotmq_run\n" in said, said
-    assert "\n7 of 7 files written, 0 removed\n" in said, said
+    assert "\n7 of 7 files" in said and "0 removed" in said, said
     assert said.endswith(" ms\n")  # the test message was received
 
 

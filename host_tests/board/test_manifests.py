@@ -1,6 +1,7 @@
 """Each board's manifest.py, frozen by MicroPython's own tools for the board's processor."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -28,4 +29,4 @@ def test_it_freezes_broker_and_firmware_and_the_stock_modules(name: str, tmp_pat
     assert {file for file in found if file.startswith(OURS)} == files
     assert set(found) > files | THEIRS
     # Native code, compiled for the processor
-    assert "// frozen native code for file slotmq/fast/bytes_viper.py" in text
+    assert re.search("native code .*slotmq/fast/bytes_viper.py", text)

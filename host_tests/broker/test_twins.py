@@ -70,11 +70,10 @@ def test_the_same_on_every_runtime(script: str, seed: int) -> None:
 def test_a_difference_is_found() -> None:
     wanted = ["a", "b", "c", "d", "e"]
     assert list(difference(wanted, wanted)) == []
-    assert list(difference(wanted, ["a", "b", "c", "d", "x"])) == [
-        *"bcd",
-        "line 4: CPython e, MicroPython x",
-    ]
-    assert list(difference(wanted, wanted[:4]))[-1] == "line 4: CPython e, MicroPython the end"
+    *before, other = difference(wanted, ["a", "b", "c", "d", "x"])
+    assert before == ["b", "c", "d"]
+    assert "line 4" in other and "CPython e" in other and "MicroPython x" in other
+    assert "MicroPython the end" in list(difference(wanted, wanted[:4]))[-1]
 
 
 def test_the_checks_of_the_stores_hold() -> None:

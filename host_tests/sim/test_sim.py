@@ -1,6 +1,7 @@
 """A campaign of the simulator on both runtimes, which have the same traces."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -20,7 +21,7 @@ JOBS = os.cpu_count() or 1
 def test_clients_are_numbers(clients: str) -> None:
     done = CliRunner().invoke(main, ["--clients", clients])
     assert done.exit_code == 2
-    assert f"expected numbers as 0,2,3, not {clients}" in done.output
+    assert f"0,2,3, not {clients}" in done.output
 
 
 def test_nothing_is_broken_on_cpython() -> None:
@@ -37,9 +38,9 @@ def test_a_campaign_in_which_little_happens_has_gaps() -> None:
         campaign.Outcome(n, 100, packets=299, clients=3) for n in range(coverage_check.ENOUGH)
     ]
     gaps = coverage_check.gaps(outcomes)
-    assert gaps[:2] == [
-        "299.00 packets a seed, of at least 300",
-        "0.00 reboots a seed, of at least 1",
+    assert [re.findall(r"[\d.]+|packets|reboots", gap) for gap in gaps[:2]] == [
+        ["299.00", "packets", "300"],
+        ["0.00", "reboots", "1"],
     ]
     assert len(gaps) == 2 + len(coverage_check.MUST_SEE)
     assert coverage_check.gaps(outcomes[1:]) == []  # too few seeds to judge

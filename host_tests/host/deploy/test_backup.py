@@ -79,7 +79,7 @@ def test_a_board_that_stops_answering_leaves_the_old_backup(tmp_path: Path) -> N
 def test_a_folder_with_other_files_is_refused_unchanged(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "letter.txt").write_text("hello")
-    with pytest.raises(ToolError, match=f"{tmp_path} has files and is no backup"):
+    with pytest.raises(ToolError, match=f"{tmp_path} .*is no backup"):
         backup.save(board(), tmp_path)
     assert tmp_path.stat().st_mode & 0o777 == 0o755
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]

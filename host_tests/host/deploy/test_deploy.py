@@ -131,7 +131,7 @@ class TestModels:
 
     def test_another_model_with_the_same_processor_is_refused(self) -> None:
         board = FakeRepl()
-        with pytest.raises(ToolError, match="Pico W with RP2040, not W5500_EVB_PICO"):
+        with pytest.raises(ToolError, match="RP2040, not W5500_EVB_PICO"):
             deployed(board, board=boards.load("W5500_EVB_PICO"))
         assert board.written == []
 

@@ -192,7 +192,7 @@ def test_a_login_that_is_refused_mentions_scram(monkeypatch: pytest.MonkeyPatch)
     threading.Thread(target=refuse, daemon=True).start()
     address = "{}:{}".format(*listener.getsockname())
     done = CliRunner().invoke(main, ["status", address, "--user", "alice"])
-    assert done.exit_code == 1 and "Bad user name or password" in done.output
+    assert done.exit_code == 1 and "password" in done.output
     assert "SCRAM" in done.output
     done = CliRunner().invoke(main, ["status", address])
     assert done.exit_code == 1 and "SCRAM" not in done.output

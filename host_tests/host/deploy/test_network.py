@@ -35,7 +35,7 @@ def test_an_ssid_of_a_wrong_length_is_refused(ssid: str) -> None:
 
 @pytest.mark.parametrize("name", ["x" * 33, "two words", "schön"])
 def test_a_wrong_host_name_is_refused(name: str) -> None:
-    with pytest.raises(ToolError, match="--hostname takes 1 to 32 letters"):
+    with pytest.raises(ToolError, match=r"--hostname .*32 letters"):
         Network("ethernet", hostname=name).check()
     Network("ethernet", hostname="x" * 32).check()
 

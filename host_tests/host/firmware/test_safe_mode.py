@@ -69,7 +69,7 @@ def test_after_three_watchdog_resets_there_is_a_pause_and_then_a_start(board: Bo
     board.start()
     board.says(UP)
     assert THREE + BITTEN + "\n" in board.said()
-    assert "slotmq: next start in 4 s; Ctrl-C: the REPL" in board.said()
+    assert "start in 4 s" in board.said()
     assert (THREE + BITTEN + "; next start in ").encode() in answer(board)
     assert board.exit_status() == RESET, board.said()
     assert boots(board) == "-"
@@ -94,7 +94,7 @@ def test_a_browser_a_silent_client_and_an_mqtt_client_get_the_reason(board: Boar
     for request in (b"GET / HTTP/1.1\r\nHost: shed\r\n\r\n", b"", codec.connect("me")):
         head, body = answer(board, request).split(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.0 503 ") and b"Retry-After: 1" in head
-        assert body.startswith(line + b"; next start in 1"), body
+        assert body.startswith(line) and b"start in 1" in body, body
 
 
 def test_slotmq_status_shows_the_reason(board: Board) -> None:
@@ -102,8 +102,8 @@ def test_slotmq_status_shows_the_reason(board: Board) -> None:
     answer(board)
     run = CliRunner().invoke(main, ["status", f"127.0.0.1:{board.port}"])
     assert run.exit_code != 0
-    assert "is in safe mode: 3 starts ended within a minute" in run.output, run.output
-    assert "; next start in 1" in run.output
+    assert "safe mode: 3 starts" in run.output, run.output
+    assert "start in 1" in run.output
 
 
 def test_the_pause_doubles_up_to_an_hour(board: Board) -> None:
@@ -183,7 +183,7 @@ def test_an_invalid_watchdog_timeout_is_reported(board: Board, watchdog: object)
     board.facts = {"pause": 4}
     board.surroundings()
     board.start()
-    assert b"safe mode: network.json: ValueError('watchdog: 0, or 2000 to " in answer(board)
+    assert b"network.json: ValueError('watchdog: " in answer(board)
     assert board.exit_status() == RESET, board.said()
 
 

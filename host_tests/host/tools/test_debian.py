@@ -85,7 +85,7 @@ def test_without_network_the_error_is_one_line(
     with pytest.raises(ToolError) as refused:
         debian.unpack(["micropython"], debian.architecture(64))
     text = str(refused.value)
-    assert text.startswith("cannot fetch micropython (amd64): apt-get: ")
+    assert "micropython (amd64): apt-get: " in text
     assert "127.0.0.1" in text
     assert "\n" not in text
     retries = [line for line in capsys.readouterr().err.splitlines() if "again" in line]

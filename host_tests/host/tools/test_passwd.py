@@ -1,6 +1,7 @@
 """`slotmq passwd`: what it writes, what it leaves alone, what it refuses."""
 
 import binascii
+import errno
 import os
 import pty
 import subprocess
@@ -171,7 +172,7 @@ def test_a_write_that_fails_leaves_the_old_file(
     file.write_bytes(OTHERS)
     monkeypatch.setattr(os, "fsync", fail)
     done = command(file, "user", "--stdin", typed="one")
-    assert (done.exit_code, done.output) == (1, f"Error: {file}: No space left on device\n")
+    assert (done.exit_code, done.output) == (1, f"Error: {file}: {os.strerror(errno.ENOSPC)}\n")
     assert file.read_bytes() == OTHERS
     assert [each.name for each in file.parent.iterdir()] == ["users"]
 
@@ -247,10 +248,11 @@ def test_a_file_of_another_format_is_not_changed(file: Path, option: str) -> Non
 
 def test_a_missing_file_or_folder_is_named(file: Path) -> None:
     done = command(file, "user", "--delete")
-    assert (done.exit_code, done.output) == (1, f"Error: {file}: No such file or directory\n")
+    missing = os.strerror(errno.ENOENT)
+    assert (done.exit_code, done.output) == (1, f"Error: {file}: {missing}\n")
     deep = file / "users"
     done = command(deep, "user", "--stdin", typed="one")
-    assert (done.exit_code, done.output) == (1, f"Error: {deep}: No such file or directory\n")
+    assert (done.exit_code, done.output) == (1, f"Error: {deep}: {missing}\n")
 
 
 def _lets_in(file: Path, password: str, name: str = "user") -> bool:

@@ -12,7 +12,7 @@ from slotmq_tools.dev.peers import mosquitto, node, valgrind
 @pytest.mark.parametrize("program", [mosquitto.publish, mosquitto.subscribe])
 def test_mosquitto_clients_start(program: Callable[[], list[str]]) -> None:
     answer = subprocess.run([*program(), "--help"], capture_output=True, text=True, check=False)
-    assert "is a simple mqtt client" in answer.stdout
+    assert "mqtt client" in answer.stdout
 
 
 def test_mosquitto_starts() -> None:

@@ -105,7 +105,7 @@ def test_the_longer_copy_wins(card: Path, copied: Harvest, folder: Folder) -> No
     copy(one, card / "3", shorter=200)
     assert "nothing new" in copied().output
     copy(one, card / "2")
-    assert ": 1 segments, 38 records" in copied().output
+    assert "1 segments, 38 records" in copied().output
     assert folder.identities() == identities(one)
     assert "nothing new" in copied().output
 
@@ -158,8 +158,8 @@ def test_damage_is_reported_and_the_records_before_it_are_stored(
         one.segments[number] = data[:200] + bytes([data[200] ^ 1]) + data[201:]
     copy(one, card)
     said = copied().output
-    assert "segment 1: torn at byte " in said
-    assert f"segment {one.newest}: torn at byte " in said
+    assert "segment 1: torn" in said
+    assert f"segment {one.newest}: torn" in said
     assert folder.identities() == identities(one)
     there = dict(folder.segments())
     assert there[A, 1, 1].startswith(one.segments[1])  # with what is behind, for quarantine
@@ -176,7 +176,8 @@ def test_a_power_cut_s_torn_tail_comes_from_the_board(
     copy(one, card)
     assert "torn" not in copied().output
     attach(one)
-    assert f"segment 0: torn at byte {len(torn) - 6}" in harvest().output
+    said = harvest().output
+    assert "segment 0: torn" in said and f"byte {len(torn) - 6}" in said
     assert folder.segments()[-1][1].startswith(torn)
 
 
@@ -212,7 +213,7 @@ def test_a_copy_longer_than_its_size_is_reported(
     whole = identities(one)
     one.segments[1] = one.segments[1].ljust(one.size + 24, b"\x11")
     copy(one, card)
-    assert "its last 24 bytes are not in the bundle" in copied(status=1).output
+    assert "last 24 bytes" in copied(status=1).output
     assert folder.identities() == whole
     assert "nothing new" in copied().output
 
@@ -225,8 +226,8 @@ def test_what_is_no_segment_or_cannot_be_read_is_named(
     (card / "00000001.seg").write_bytes(b"something else, of at least 32 bytes")
     (card / "00000002.seg").write_bytes(b"")
     said = copied().output
-    assert f"{card}/00000001.seg: this is not a segment of a recorder" in said
-    assert f"{card}/00000002.seg: 0 bytes are too few for a segment" in said
+    assert f"{card}/00000001.seg: this is not " in said
+    assert f"{card}/00000002.seg: 0 bytes" in said
     assert {number for _, _, number in dict(folder.segments())} == set(one.segments) - {1, 2}
     read = Path.read_bytes
 
@@ -264,9 +265,9 @@ def test_a_folder_without_segments_is_an_error(
     assert not folder.path.exists()
     card.mkdir()
     said = copied(status=1).output.splitlines()[-1]
-    assert said == f"Error: {card} has no recordings (there is no *.seg)"
+    assert said.startswith(f"Error: {card} has no recordings")
     (card / "x.seg").write_bytes(b"")
-    assert "x.seg: 0 bytes are too few for a segment" in copied(status=1).output
+    assert "x.seg: 0 bytes" in copied(status=1).output
 
 
 def test_options_that_contradict_from(card: Path, copied: Harvest, folder: Folder) -> None:
@@ -289,5 +290,6 @@ def test_copies_are_compacted(card: Path, copied: Harvest, folder: Folder) -> No
         one.message("room/1", b"one more")
         copy(one, card)
         copied()
-    assert "bundles removed: 2, written: 0" in copied("--compact").output
+    said = copied("--compact").output
+    assert "removed: 2" in said and "written: 0" in said
     assert folder.identities() == identities(one)

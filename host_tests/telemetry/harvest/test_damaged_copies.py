@@ -58,7 +58,8 @@ def test_a_segment_damaged_only_in_its_copy_is_fetched_from_the_board(
     path = copy(one, card, 0)
     path.write_bytes(rotten(one.segments[0], 700))
     copy(one, card, NEXT)
-    assert "segment 0: torn at byte 681" in copied().output
+    said = copied().output
+    assert "segment 0: torn" in said and "byte 681" in said
     assert folder.identities() < identities(one)
     assert "torn" not in fetched(way)
     assert folder.identities() == identities(one)
@@ -72,7 +73,7 @@ def test_a_newest_segment_damaged_only_in_its_copy_is_fetched_from_the_board(
 ) -> None:  # fmt: skip
     path = copy(one, card)
     path.write_bytes(rotten(one.segments[NEXT], 700))
-    assert "segment 1: torn at byte " in copied().output
+    assert "segment 1: torn" in copied().output
     assert folder.identities() < identities(one)
     assert "torn" not in fetched(way)
     assert folder.identities() == identities(one)
@@ -83,7 +84,7 @@ def test_of_a_newest_segment_damaged_on_the_board_only_the_rest_is_fetched(
 ) -> None:
     one.segments[NEXT] = rotten(one.segments[NEXT], 700)
     boards = attach(one)
-    assert "segment 1: torn at byte " in harvest().output
+    assert "segment 1: torn" in harvest().output
     boards.requests.clear()
     one.message("room/1", b"more")
     boards.published()
@@ -107,7 +108,8 @@ def test_a_segment_damaged_on_the_board_is_fetched_once_and_stored_unchanged(
     one.segments[0] = rotten(one.segments[0], 700)
     copy(one, card)
     copied()
-    assert "segment 0: torn at byte 681" in fetched(way)
+    said = fetched(way)
+    assert "segment 0: torn" in said and "byte 681" in said
     again = fetched(way)
     assert "nothing new" in again and "torn" not in again
     assert dict(folder.segments())[A, 1, 0].startswith(one.segments[0])
@@ -158,7 +160,7 @@ def test_a_torn_tail_that_ends_as_if_it_were_erased_is_fetched_once(
     one.tear(b"\x12\x34\x56\x78\xff\xff")
     one.start()
     written(one, flash)
-    assert "segment 1: torn at byte " in by_cable().output
+    assert "segment 1: torn" in by_cable().output
     said = by_cable().output
     assert "torn" not in said and "nothing new" in said
     by_cable("--delete")
@@ -186,6 +188,6 @@ def test_a_changed_bundle_is_named_and_not_its_segment(
     bundle.write_bytes(rotten(bundle.read_bytes(), 700))
     written(one, flash)
     said = by_cable("--delete", status=1).output
-    assert f"{bundle}: it was changed after the harvest" in said
-    assert "still has 1 of its segments" in said and "its bundle lacks" not in said
+    assert f"{bundle}: it was changed" in said
+    assert "still has 1" in said and "its bundle lacks" not in said
     assert len(list(flash.iterdir())) == len(one.segments)

@@ -160,9 +160,9 @@ def test_a_segment_longer_on_the_board_is_not_deleted_unless_by_erased_bytes(
 
 def test_a_board_without_recordings(flash: Path, harvest: Callable[..., Result]) -> None:
     said = harvest(status=1).output
-    assert "the board has no recordings (there is no /record/*.seg)" in said
+    assert "no recordings" in said and "/record/*.seg" in said
     (flash / "00000000.seg").write_bytes(b"something else, of at least 32 bytes")
-    assert "not a segment of a recorder" in harvest(status=1).output
+    assert "not a segment" in harvest(status=1).output
 
 
 def test_location_overrides_the_boards_configuration(

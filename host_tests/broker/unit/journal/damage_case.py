@@ -43,6 +43,11 @@ class DamageCase(unittest.TestCase):
             self.assertEqual(client.packets(), [ack(PUBACK, n + 1)])
         self.broker.journal.medium.close()
 
+    def check_report(self, *words):
+        """The first report contains these words."""
+        for word in words:
+            self.assertIn(word, self.reports[0])
+
     def restart(self):
         """As start(); then a new message is stored, and a second start restores it too."""
         found = self.start()

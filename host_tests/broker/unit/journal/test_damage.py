@@ -33,7 +33,7 @@ class TestFile(FileDamageCase):
         self.put(data)
         self.assertEqual(self.restart(), 0)
         self.assertEqual(self.take_copy(0), data)
-        self.assertIn("what is there is of version 2, this broker knows 1; kept", self.reports[0])
+        self.check_report("version 2", "knows 1", "kept")
 
     def test_a_generation_above_the_largest_makes_a_header_invalid(self):
         for number, is_valid in ((0x3FFFFFFF, True), (0x40000000, False), (0xFFFFFFFF, False)):
@@ -42,7 +42,7 @@ class TestFile(FileDamageCase):
             self.put(data)
             self.assertEqual(self.start(), 0)
             self.medium.close()
-            self.assertEqual("what is there cannot be read" in self.reports[0], not is_valid)
+            self.assertEqual("cannot be read" in self.reports[0], not is_valid)
             self.assertEqual(self.take_copy(number if is_valid else 0), data)
 
     def test_newer_records_are_set_aside(self):
@@ -53,7 +53,7 @@ class TestFile(FileDamageCase):
         self.put(data)
         self.assertEqual(self.restart(), 0)
         self.assertEqual(self.take_copy(1), data)
-        self.assertIn("generation 1 is of version 3, this broker knows 2; kept", self.reports[0])
+        self.check_report("generation 1", "version 3", "knows 2", "kept")
 
     def test_of_a_file_that_was_cut_off_the_whole_batches_are_restored(self):
         most = 0
@@ -115,7 +115,7 @@ class TestFlash(DamageCase):
                 self.assertEqual(len(self.reports), 1)
                 self.assertIn("damaged", self.reports[0])
                 if "behind byte" in self.reports[0]:  # a region has no space for a copy
-                    self.assertIn("; no copy of it is kept", self.reports[0])
+                    self.assertIn("no copy", self.reports[0])
 
     def test_a_type_that_rots_to_the_value_of_padding(self):
         found = []
@@ -144,13 +144,13 @@ class TestFlash(DamageCase):
     def test_a_newer_format_is_reported(self):
         self.put_headers(lambda head: head[:7] + b"\x02" + head[8:])
         self.assertEqual(self.restart(), 0)
-        self.assertIn("what is there is of version 2, this broker knows 1", self.reports[0])
+        self.check_report("version 2", "knows 1")
 
     def test_numbers_above_the_largest_make_a_header_invalid(self):
         for at in (8, 12, 16):  # generation, birth, number
             self.put_headers(lambda head: head[:at] + b"\xff" * 4 + head[at + 4 :])  # noqa: B023
             self.assertEqual(self.restart(), 0)
-            self.assertIn("what is there cannot be read", self.reports[0])
+            self.check_report("cannot be read")
 
     def test_foreign_bytes_are_reported_and_an_erased_region_is_not(self):
         for byte, reports in ((b"\0", 1), (b"x", 1), (b"\xff", 0)):
@@ -172,7 +172,7 @@ class TestFlash(DamageCase):
             self.rot(block)
             self.start()
             self.assertEqual(len(self.reports), 1)
-            self.assertIn("what was newer has rotted", self.reports[0])
+            self.check_report("rotted")
             self.assertEqual(self.start(), self.broker.retained.names.count())
             self.assertEqual(self.reports, [])
 
@@ -181,7 +181,7 @@ class TestFlash(DamageCase):
         self.assertGreater(medium.length, 1)
         self.rot(medium.first + medium.length - 1)
         self.assertLess(self.restart(), TOPICS)
-        self.assertIn("what was newer has rotted", self.reports[0])
+        self.check_report("rotted")
 
     def test_a_generation_that_a_power_cut_left_unfinished_is_not_damage(self):
         """Nor is a part of its first header, whatever follows it in its page."""

@@ -31,7 +31,8 @@ class EmptyJournal(JournalCase):
         self.medium.space = 1 << 20
 
     def test_it_is_reported(self):
-        self.assertEqual(self.reports, ["there is no space to write"])
+        self.assertEqual(len(self.reports), 1)
+        self.assertIn("no space", self.reports[0])
 
     def test_messages_are_delivered_to_clean_sessions(self):
         client = self.client("a")
@@ -67,14 +68,16 @@ class TestMemory(EmptyJournal):
         self.medium.error = 122  # EDQUOT
         self.fill()
         self.start()
-        self.assertEqual(self.reports, ["there is no space to write"])
+        self.assertEqual(len(self.reports), 1)
+        self.assertIn("no space", self.reports[0])
 
     def test_a_compaction_that_fails_is_logged(self):
         logged = []
         self.broker.log = lambda level, text: logged.append(text)
         self.broker.log_mask = 255
         publishing.compact(self.broker)
-        self.assertEqual(logged, ["The journal cannot be rewritten now."])
+        self.assertEqual(len(logged), 1)
+        self.assertIn("cannot be rewritten", logged[0])
 
     def test_if_it_is_full_again_a_connack_waits_until_the_session_is_stored(self):
         self.free()

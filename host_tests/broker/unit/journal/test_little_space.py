@@ -54,7 +54,8 @@ class LittleSpaceCase(JournalCase):
         self.free()
         self.world.turn(11, ms=100)
         self.assertEqual(self.publish(2, LARGE), 0)
-        self.assertEqual(lines, ["The journal: enough space again."])
+        self.assertEqual(len(lines), 1)
+        self.assertIn("space again", lines[0])
         self.assertEqual(self.received(), [LARGE])
 
     def test_all_space_is_used_before_anything_is_refused(self):

