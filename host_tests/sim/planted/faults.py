@@ -315,8 +315,8 @@ FAULTS = (
     Fault(
         "the fast path ignores the quota of deliveries",
         "fast/deliveries_cpython.py",
-        "    if d.count[0] + end - i > d.count[5] or m",
-        "    if d.count[0] + end - i > d.slots or m",
+        "    if d.count[_IN_USE] + end - i > d.count[_QUOTA_DELIVERIES] or m",
+        "    if d.count[_IN_USE] + end - i > d.slots or m",
     ),
     Fault(
         "a connected client takes the last quarter of the messages and disconnects",
@@ -327,8 +327,8 @@ FAULTS = (
     Fault(
         "the fast path ignores the quotas",
         "fast/deliveries_cpython.py",
-        "    if d.count[0] + end - i > d.count[5] or m.count[0] >= slots:",
-        "    if d.count[0] + end - i > d.count[5]:",
+        "    if d.count[_IN_USE] + end - i > d.count[_QUOTA_DELIVERIES] or m.count[_IN_USE] >= slots:",
+        "    if d.count[_IN_USE] + end - i > d.count[_QUOTA_DELIVERIES]:",
     ),
     Fault(
         "messages that wait for PUBREL are in no quota",

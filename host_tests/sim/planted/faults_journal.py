@@ -57,7 +57,7 @@ FAULTS = (
     Fault(
         "a received PUBREC is not stored",
         "fast/deliveries_cpython.py",
-        "        d.flags[entry] = _CHANGED | 4\n        d.count[4] = 1\n",
+        "        d.flags[entry] = _CHANGED | 4\n        d.count[_UNSAVED] = 1\n",
         "        d.flags[entry] = 4\n",
     ),
     Fault(
