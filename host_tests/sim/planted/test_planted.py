@@ -9,6 +9,7 @@ from . import FAULTS, faults_journal
 from .faults import Fault
 
 
+@pytest.mark.timeout(400)  # up to 500 seeds, on a slow machine
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_it_is_found(fault: Fault) -> None:
     seeds, failure = planted.find(fault)
