@@ -174,8 +174,8 @@ def _report(
     reused_options: list[str],
 ) -> None:
     # What stays on the board without having been given, and warnings
-    if conf.warning:
-        say(conf.warning)
+    for warning in conf.warnings:
+        say(warning)
     reused = []
     if board_files.CONF in on_board and not (order.conf or order.no_conf or conf.is_open):
         reused.append("slotmq.conf (-c FILE brings another, --no-config none)")
