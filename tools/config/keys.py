@@ -7,6 +7,7 @@ and bounds, is in slotmq.config.mosquitto_conf, and why others are not in slotmq
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from slotmq.config import other_keys
 from slotmq.config.mosquitto_conf import FIELDS
@@ -17,10 +18,15 @@ from slotmq.recorder import start as recorder
 
 # key|mosquitto's default|meaning. `=`: the default is the same; `own`: mosquitto has no such key.
 SERVED = """\
-listener|=|`listener PORT [ADDRESS]`; several add up
+listener|=|`listener PORT [ADDRESS]`; several add up. `listener 0 PATH`: a unix domain socket, \
+with CPython
 port|=|mosquitto's default listener
 bind_address|=|its address
 max_connections|unlimited|of the listener above it; above the first `listener`, of all together
+bind_interface|=|of the listener above it: the network interface, on Linux with CPython
+socket_domain|=|of the listener above it: `ipv4` or `ipv6`, if it has no address; without it both
+accept_protocol_versions|=|of the listener above it: `3` (MQTT 3.1), `4` (3.1.1), `5`, with \
+commas; without it all that `mqtt_versions` serves
 pid_file|=|where the process id is written
 persistence|=|keep what was promised [through a power cut](reliability.md#persistence)
 persistence_location|=|the folder for it
@@ -54,9 +60,11 @@ bytes in 2 s or is disconnected
 max_packet_size|2000000|bytes of a whole packet; a client that sends a larger one is disconnected
 message_size_limit|0|bytes of a payload; a larger message is acknowledged and dropped, counted \
 in `publish/messages/dropped`, and the log warns
-max_qos|=|highest QoS that is granted, and that clients may publish
+max_qos|=|highest QoS that is granted, and that clients may publish; below a `listener`, of \
+that one
 retain_available|=|`false`: a client that publishes a retained message is disconnected
-max_inflight_messages|20|messages sent to one client and not yet acknowledged
+max_inflight_messages|20|messages sent to one client and not yet acknowledged; also announced \
+to clients of MQTT 5.0 as Receive Maximum, if `limit received` is not less
 max_queued_messages|1000|messages waiting for one client
 max_session_share|own|quota of one session: percent of `limit deliveries`, and of those \
 `messages` and `message_bytes` that no retained message uses
@@ -67,8 +75,10 @@ upgrade_outgoing_qos|=|deliver at the subscription's QoS even if the message was
 lower one
 allow_duplicate_messages|true|deliver once for each overlapping subscription
 mqtt_versions|own|highest version served; `3`: no code and no RAM for MQTT 5.0
-max_topic_alias|10|highest topic alias that a client may use; at most `limit aliases`
-max_topic_alias_broker|10|highest topic alias that the broker uses; at most `limit aliases`
+max_topic_alias|10|highest topic alias that a client may use; at most `limit aliases`; below a \
+`listener`, of that one
+max_topic_alias_broker|10|highest topic alias that the broker uses; at most `limit aliases`; \
+below a `listener`, of that one
 persistent_client_expiration|never|seconds, or with `h`, `d`, `w`, `m` or `y`, that a session \
 outlives its connection at most; 0: as the client asked
 response_information|own|sent to MQTT 5.0 clients that ask for it
@@ -128,7 +138,7 @@ def others() -> Iterator[Key]:
 
 def _default(name: str, kind: str) -> str:
     more = {**journal.DEFAULTS, **recorder.DEFAULTS}
-    value = getattr(Settings, name, more.get(name))
+    value: Any = getattr(Settings, name, more.get(name))
     if kind in _TABLE and not value:
         return "table"
     if kind == "types":

@@ -136,7 +136,8 @@ def read(source: Source, board: str) -> tuple[Any, Any, list[str]]:
     """Limits (the board's, as changed by the configuration), Settings, and warnings.
 
     ToolError: the parser refuses the text."""
-    reader: Any = _Reader(source.name, preset(board), is_foreign=parser.OF_BOARD)
+    reader: Any = parser.Reader(source.name, preset(board), is_foreign=parser.OF_BOARD)
+    reader.folder = _no_folder
     try:
         reader.read(io.BytesIO(source.text))
         settings = reader.finish()
@@ -145,11 +146,9 @@ def read(source: Source, board: str) -> tuple[Any, Any, list[str]]:
         raise source.refused(error) from None
 
 
-class _Reader(parser.Reader):  # type: ignore[misc]
-    """Reads what the board gets, which is one file."""
-
-    def folder(self, bounds: Any, value: str) -> None:
-        raise ValueError("no include_dir here: the board gets this file only; move its lines here")
+def _no_folder(bounds: Any, value: str) -> None:
+    # In place of the function for include_dir.
+    raise ValueError("no include_dir here: the board gets this file only; move its lines here")
 
 
 def _limits_for_one_more(limits: Any) -> bytes:

@@ -6,7 +6,7 @@ import click
 
 from ..config import keys
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).resolve().parents[2]
 PAGE = _ROOT / "docs/configure.md"
 
 

@@ -91,8 +91,8 @@ _OF_LISTENER = (
 
 
 def load(path, limits):
-    """-> Settings, Limits, the place of each line that the start may find wrong as FILE:LINE ({key:
-    place; (host, port): (key, place)}), and warnings."""
+    """-> Settings, Limits, the place of each line that the start may find wrong, as FILE:LINE
+    ({key: place; (host, port): (key, place)}), and warnings."""
     reader = Reader(path, limits)
     reader.open(path)
     settings = reader.finish()
