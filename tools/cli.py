@@ -17,6 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from . import boards, passwd
+from .config import budget
+from .config.command import config as config_command
 from .deploy.commands import COMMANDS
 from .deploy.options import ask_password
 from .errors import ToolError, shown
@@ -113,14 +115,18 @@ def run(
     sys.exit(launcher.run_here(argv, ready))
 
 
-@main.command()
+@main.command("budget")
+@click.option(
+    "-c",
+    "file",
+    type=click.Path(path_type=Path),
+    help="With the limits of this configuration.",
+)
 @_board
-def budget(board: str) -> None:
+def print_budget(file: Path | None, board: str) -> None:
     """Print how much RAM each table takes with the board's limits."""
-    from slotmq.app import start
-
     click.echo(f"{'table':<16}{'bytes':>8}  slots")
-    click.echo(start.budget(board))
+    click.echo(budget.text(board, file))
 
 
 @main.command()
@@ -223,6 +229,7 @@ def broker_argv(
     return [*argv, "--board", board]
 
 
+main.add_command(config_command)
 main.add_command(harvest)
 main.add_command(sim)
 main.add_command(telemetry)

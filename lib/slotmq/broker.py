@@ -236,11 +236,12 @@ class Broker:
         """The stream is closed: release its connection's slot."""
         lifecycle.release(self, conn)
 
-    def listen(self, host="127.0.0.1", port=1883, max_connections=0):
+    def listen(self, host="127.0.0.1", port=1883, max_connections=0, options=None):
         """Open a listener; -> its (host, port). OSError where the address is taken.
 
-        max_connections=None counts its clients with those of the listener before."""
-        return open_listener(self._loop(), self.settings, host, port, max_connections)
+        max_connections=None counts its clients with those of the listener before. options: its
+        own max_qos, max_topic_alias and so on, by name."""
+        return open_listener(self._loop(), self.settings, host, port, max_connections, options)
 
     def turn(self, timeout_ms=250):
         """One turn of the loop: wait for at most this time, then handle what was received."""

@@ -96,6 +96,7 @@ TABLES = {
     "config.capacities": "FIELDS",
     "config.mosquitto_conf": "FIELDS",
     "config.policies": "_TABLE_OF",
+    "config.reload": "",
     "config.settings": "_OF_JOURNAL",
     "embed.hooks": "EventHooks",
     "embed.publishing": "find",

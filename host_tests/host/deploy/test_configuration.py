@@ -153,6 +153,31 @@ class TestOneMoreConnection:
         assert any("`remote_admin true`" in line for line in lines)
 
 
+class TestWhatItSays:
+    def test_every_error_at_once(self, board: FakeRepl, tmp_path: Path) -> None:
+        file = conf(tmp_path, "max_qos 3", "cafile ca.crt", "persistance true")
+        with pytest.raises(ToolError) as caught:
+            deployed(board, conf=file)
+        lines = str(caught.value).splitlines()
+        places = [f"{file}:{line}: {key}" for line, key in enumerate(KEYS, 3)]
+        assert [": ".join(line.split(": ")[:2]) for line in lines[:-1]] == places
+        assert lines[2].endswith("did you mean persistence?")
+        assert "/slotmq.conf" not in board.files
+
+    def test_a_line_without_effect_is_named(self, board: FakeRepl, tmp_path: Path) -> None:
+        file = conf(tmp_path, "user mosquitto")
+        said = deployed(board, conf=file)
+        assert any(line.startswith(f"{file}:3: user has no effect: ") for line in said)
+        assert board.files["/slotmq.conf"] == file.read_bytes()
+
+    def test_it_must_be_one_file(self, board: FakeRepl, tmp_path: Path) -> None:
+        with pytest.raises(ToolError, match=":3: include_dir: expected no include_dir"):
+            deployed(board, conf=conf(tmp_path, f"include_dir {tmp_path}"))
+
+
+KEYS = ("max_qos", "cafile", "persistance")
+
+
 class TestLogFile:
     @pytest.mark.parametrize("name", ["/slotmq.log", "/flash/slotmq.log", "folder/slotmq.log"])
     def test_it_is_not_opened_on_this_computer(
@@ -164,7 +189,7 @@ class TestLogFile:
         assert board.files["/slotmq.conf"] == file.read_bytes()
         assert os.listdir(tmp_path) == ["mine.conf"]  # noqa: PTH208
         assert not Path("/slotmq.log").exists()
-        _, settings = configuration.read(configuration.from_file(file), BOARD)
+        _, settings, _ = configuration.read(configuration.from_file(file), BOARD)
         assert settings.log_dest == (f"file {name}", "stderr")
 
     def test_without_a_name_it_is_refused(self, board: FakeRepl, tmp_path: Path) -> None:

@@ -240,9 +240,9 @@ PACKED = """
 __init__ alias_space app asyncio_task auth budget capacities columns compaction connect control
 core epoch esp32_memory flush hooks in_process interceptors journal journal_viper keep location
 log_full log_reasons log_text lwip lwip_layout medium_file medium_file_start medium_flash
-medium_flash_start mosquitto_conf policies publishing quota record record_viper record_words_viper
-recorder remote restore retry scram segments shared_session_end start subscribe sys_state
-sys_topics tree_text v5 v5_connect v5_subscribe viper
+medium_flash_start mosquitto_conf other_keys policies publishing quota rare_kinds record
+record_viper record_words_viper recorder reload remote restore retry scram segments
+shared_session_end start subscribe sys_state sys_topics tree_text v5 v5_connect v5_subscribe viper
 """
 
 

@@ -18,6 +18,7 @@ from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.tables.connections import Connections
 
+_WARNING = const(2)
 _PORT = const(1883)
 # One text, and indexes of its words: MicroPython would intern each short text for ever.
 _OPTIONS = "-v --orders -c -p --host --board --pid"
@@ -65,11 +66,12 @@ def _start(app, argv):
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
     lines = {}
+    warnings = []
     try:
         _load_code()
         app.limits = _preset(board)
         if app.conf:
-            app.settings, app.limits, lines = borrow(
+            app.settings, app.limits, lines, warnings = borrow(
                 "config.mosquitto_conf", "load", app.conf, app.limits
             )
         rows = borrow("config.budget", "rows", app.limits)
@@ -91,14 +93,16 @@ def _start(app, argv):
         raise MemoryError(text)
     except OSError as error:  # the scram_file is the only file that Broker() reads
         what = "a file that can be read (%s)" % error
-        raise ConfError(_wrong(app, "scram_file", lines["scram_file"], what))
+        raise ConfError(_wrong(lines["scram_file"], "scram_file", what))
     app.broker.on_reload = app.reload
     app.open_log()
+    for text in warnings:
+        app.broker.log(_WARNING, text)
     where = []
     try:
         # Before the journal: where the address is taken, another broker may use that journal.
-        for hosts, port, most in listeners:
-            where += _listen(app, lines, hosts, port, most)
+        for hosts, port, most, own in listeners:
+            where += _listen(app, lines, hosts, port, most, own)
     except MemoryError:
         raise MemoryError(text)
     _write_pid(app, lines, options)
@@ -130,14 +134,6 @@ def _forget_what_made_it(broker, records):
     for name in list(sys.modules):
         if name.startswith("slotmq_boards"):
             del sys.modules[name]
-
-
-def budget(board):
-    """What each table of the board's preset costs, as text."""
-    limits = _preset(board)
-    total = ("tables", limits.ram_bytes(), "")
-    journal = borrow("config.budget", "journal", limits)[:2] + ("more, with persistence true",)
-    return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total, journal]])
 
 
 def _parse(words):
@@ -205,29 +201,29 @@ def _check_heap(rows, spare):
 
 
 def _listeners(configured, options):
-    # (hosts, port, max_connections): those of the configuration, then the command line's.
-    found = [((host,) if host else _EVERYWHERE, port, most) for host, port, most in configured]
+    # (hosts, port, max_connections, options): those of the configuration, then the command line's.
+    found = [((each[0],) if each[0] else _EVERYWHERE,) + each[1:] for each in configured]
     host = options.get(_HOST)
     hosts = (host,) if host else _LOOPBACK
     port = options.get(_ON_PORT, _PORT if host or not found else 0)
     there = [listener[0] for listener in found if listener[1] == port]
     if host and hosts not in there and _EVERYWHERE not in there or port and not there:
-        found.append((hosts, port, 0))
+        found.append((hosts, port, 0, {}))
     return found
 
 
-def _wrong(app, key, line, expected):
+def _wrong(place, key, expected):
     # The text of an error in a line of the configuration, found only when the value was used.
-    return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
+    return "%s: %s: expected %s" % (place, key, expected)
 
 
-def _listen(app, lines, hosts, port, most):
+def _listen(app, lines, hosts, port, most, options=None):
     # -> the addresses. The second of two hosts is IPv6's and may be missing.
     opened = []
     for host in hosts:
-        address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
+        address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port) if port else host
         try:
-            app.broker.listen(host, port, most)
+            app.broker.listen(host, port, most, options)
             opened.append(address)
             most = None  # the next address shares this listener's quota
         except OSError as error:
@@ -235,7 +231,7 @@ def _listen(app, lines, hosts, port, most):
                 place = lines.get((None if hosts is _EVERYWHERE else host, port))
                 if place:
                     what = "an address of this machine that is free, not %s (%s)"
-                    raise OSError(_wrong(app, place[0], place[1], what % (address, error)))
+                    raise OSError(_wrong(place[1], place[0], what % (address, error)))
                 raise OSError("cannot listen on %s: %s" % (address, error))
     return opened
 
@@ -249,7 +245,7 @@ def _write_pid(app, lines, options):
                 file.write("%s\n" % pid)
         except OSError as error:
             what = "a file that can be written (%s)" % error
-            raise ConfError(_wrong(app, "pid_file", lines["pid_file"], what))
+            raise ConfError(_wrong(lines["pid_file"], "pid_file", what))
         app.pid_file = path
 
 

@@ -62,7 +62,9 @@ class Settings:
     pid_file = None
 
     def __init__(self, when_full=None, **values):
-        self.listeners = []  # (host or None for every address, port, its max_connections)
+        # (host or None for every address, port, its max_connections, its other settings by name);
+        # port 0: the host is the path of a unix domain socket
+        self.listeners = []
         self.when_full = ondemand.take("config.policies", 0).defaults()
         self.when_full.update(when_full or {})
         for name in values:

@@ -76,8 +76,8 @@ def checked(broker, topic, payload, qos, retain):
         raise ValueError("topic name: 1 to %d bytes of UTF-8 without wildcards" % most)
     if any(_matching(_NOBODYS, topic, 0, len(topic))):
         raise ValueError("topic name: $SYS and $share are the broker's")
-    if qos not in (0, 1, 2) or qos > broker.max_qos:
-        raise ValueError("qos: 0 to %d" % broker.max_qos)
+    if qos not in (0, 1, 2) or qos > broker.settings.max_qos:
+        raise ValueError("qos: 0 to %d" % broker.settings.max_qos)
     if retain and not broker.settings.retain_available:
         raise ValueError("RETAIN: retain_available is false")
     if broker.settings.message_size_limit and len(payload) > broker.settings.message_size_limit:

@@ -57,7 +57,7 @@ def handle(broker, conn, pkt, buf):
         return ondemand.take("v5.auth", broker.now).refuse(broker, conn)
     fields = Fields()
     fields.buf = buf
-    result = _read_level(broker, buf, pkt[_BODY], pkt[_END], fields)
+    result = _read_level(broker, conn, buf, pkt, fields)
     if pkt[_FLAGS] and fields.level != 3:
         return _MALFORMED  # [2.2.2-1]
     if result == _REFUSED:
@@ -73,7 +73,8 @@ def handle(broker, conn, pkt, buf):
     code = check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
     if not code and fields.flags & _WILL:
         flags = fields.flags
-        if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.settings.retain_available:
+        most = broker.conns.option(conn, "max_qos", broker.settings.max_qos)
+        if flags >> 3 & 3 > most or flags & 32 and not broker.settings.retain_available:
             return _PROTOCOL
         check_will(broker, buf, fields)
     if code:
@@ -81,8 +82,11 @@ def handle(broker, conn, pkt, buf):
     return open_session(broker, conn, buf, fields)
 
 
-def _read_level(broker, buf, at, end, fields):
-    # Protocol name and level. An unknown level is refused with a return code [3.1.2-2].
+def _read_level(broker, conn, buf, pkt, fields):
+    # Protocol name and level. An unknown level is refused with a return code [3.1.2-2], and so is
+    # one that the listener does not accept.
+    at = pkt[_BODY]
+    end = pkt[_END]
     size = buf[at] << 8 | buf[at + 1] if end - at > 1 else 0
     name = bytes(buf[at + 2 : at + 2 + size])
     at += 2 + size
@@ -91,6 +95,8 @@ def _read_level(broker, buf, at, end, fields):
     level = buf[at]
     fields.level = level
     if level != (4 if name == b"MQTT" else 3) and not (level == 5 and size == 4 and broker.five):
+        return _REFUSED
+    if not broker.conns.option(conn, "accept_protocol_versions", 255) >> level & 1:
         return _REFUSED
     fields.flags = buf[at + 1]
     fields.keep_alive = buf[at + 2] << 8 | buf[at + 3]

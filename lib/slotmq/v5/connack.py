@@ -29,13 +29,16 @@ def prepare(broker, conn, fields):
 
     False: the client accepts no packet of that size; then nothing may change."""
     limits = broker.limits
-    out = b"\x21" + u16(limits.received) + b"\x27" + u32(broker.pkt[10])
-    if broker.five.alias_max:
-        out += b"\x22" + u16(broker.five.alias_max)
+    most = broker.settings.max_inflight_messages or limits.received
+    out = b"\x21" + u16(min(most, limits.received)) + b"\x27" + u32(broker.pkt[10])
+    aliases = broker.five.aliases.allowed[conn]
+    if aliases:
+        out += b"\x22" + u16(aliases)
     if not broker.limits.shares:
         out += b"\x2a\0"
-    if broker.max_qos < 2:
-        out += bytes((0x24, broker.max_qos))
+    most = broker.conns.option(conn, "max_qos", broker.settings.max_qos)
+    if most < 2:
+        out += bytes((0x24, most))
     if not broker.settings.retain_available:
         out += b"\x25\0"
     if fields.assigned:

@@ -80,7 +80,7 @@ class Connect5:
         code = _read_payload(broker, buf, at, pkt[_END], fields)
         if code or not flags & _WILL:
             return code
-        if will_qos > broker.max_qos:
+        if will_qos > broker.conns.option(conn, "max_qos", broker.settings.max_qos):
             return _NO_QOS
         if fields.will_topic[1] > broker.limits.topic_bytes:
             return _TOPIC_INVALID
@@ -144,8 +144,11 @@ def _take_properties(broker, conn, buf, fields):
     five.receive_max[conn] = min(asked, broker.deliveries.window[0])
     five.packet_max[conn] = values[_LARGEST] if found >> _LARGEST & 1 else 0
     offered = values[_ALIAS_MAX] if found >> _ALIAS_MAX & 1 else 0
-    five.aliases.offered[conn] = min(offered, five.alias_max_out)
-    five.aliases.allowed[conn] = five.alias_max
+    aliases = five.aliases
+    own = broker.conns.option
+    most = min(aliases.most, own(conn, "max_topic_alias_broker", five.alias_max_out))
+    aliases.offered[conn] = min(offered, most)
+    aliases.allowed[conn] = min(aliases.most, own(conn, "max_topic_alias", five.alias_max))
     fields.wants_information = found >> _INFORMATION & 1 and values[_INFORMATION]
     fields.method = _text(buf, values, _METHOD)
     fields.auth_data = _text(buf, values, _DATA)

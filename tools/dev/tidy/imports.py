@@ -51,6 +51,8 @@ UPWARDS = (
 )
 # Python's own modules, by the module that may use them: no sockets in protocol/.
 PYTHON = {
+    "config.rare_kinds": "os",
+    "config.other_keys": "difflib",
     "platform.arrays": "array",
     "platform.esp32_memory": "esp32 gc",
     "platform.filesystem_cpython": "os",
@@ -58,7 +60,7 @@ PYTHON = {
     "platform.lwip": "machine",
     "platform.ondemand": "gc sys",
     "platform.runtime": "micropython sys",
-    "platform.sockets_cpython": "select socket time",
+    "platform.sockets_cpython": "os select socket stat time",
     "platform.sockets_micropython": "errno micropython select socket sys time",
     "fast.record": "sys",
     "fast.turn_cpython": "os time",
