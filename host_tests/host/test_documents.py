@@ -14,6 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from slotmq.access import login
 from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.config.policies import WHEN_FULL, rows
 from slotmq.config.settings import Settings
@@ -231,7 +232,8 @@ def test_a_keys_default_and_its_column_reload(key: str):
     (row,) = (row for row in rows(FIELDS) if row[0] == key)
     default, reload, _ = keys()[key]
     assert default == shown(
-        row[2], getattr(Settings, key, (keeping.DEFAULTS | record.DEFAULTS).get(key))
+        row[2],
+        getattr(Settings, key, (keeping.DEFAULTS | record.DEFAULTS | login.DEFAULTS).get(key)),
     )
     assert reload == ("yes" if row[1] == "live" else "")
 

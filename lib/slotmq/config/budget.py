@@ -30,10 +30,25 @@ def rows(limits):
     ]
 
 
+def text(limits):
+    """What each table costs, as text."""
+    found = rows(limits)
+    found.append(("tables", sum([row[1] for row in found]), ""))
+    found.append(journal(limits)[:2] + ("more, with persistence true",))
+    found.append(users(limits)[:2] + ("more, with password_file",))
+    return "\n".join(["%-16s%8d  %s" % row for row in found])
+
+
 def journal(limits):
     """The journal's own row: its columns and buffer, and those of its medium."""
     buf = 48 + max(limits.client_id_bytes, 4 * limits.received)
     return ("journal", 848 + buf + limits.deliveries, 1)
+
+
+def users(limits):
+    """The row of the users, with password_file: columns, and a name of 15 bytes for each."""
+    n = limits.users
+    return ("users", 900 + n * (133 + 48) + 2 * limits.connections, n)
 
 
 def _connections(limits):

@@ -14,6 +14,7 @@ from slotmq.config.capacities import fields
 from slotmq.config.policies import WHEN_FULL, connack, rows, sized
 from slotmq.config.settings import ConfError, Settings
 from slotmq.platform import log
+from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
 _ERROR = const(1)
@@ -43,6 +44,10 @@ record_events start flag
 remote_admin start flag
 allow_anonymous live flag
 allow_zero_length_clientid live flag
+password_file start text
+login_delay_max live number 0 60
+use_username_as_clientid live flag
+clientid_prefixes live prefix 65535
 auto_id_prefix live prefix 15
 mqtt31_client_id_max live size 1 65535
 max_keepalive live number 0 65535
@@ -65,7 +70,6 @@ max_topic_alias_broker live number 0 65535
 persistent_client_expiration live number 0 50000000
 response_information live text
 server_reference live text
-scram_file start text
 retry_interval live number 0 65535
 set_tcp_nodelay live flag
 sys_interval live number 0 65535
@@ -74,7 +78,7 @@ log_dest live dest
 when_full live policy
 """
 
-_UNKNOWN = "a key of slotmq (include_dir, passwords, TLS, plugins, bridges: not yet)"
+_UNKNOWN = "a key of slotmq (include_dir, access lists, TLS, plugins, bridges: not yet)"
 
 
 def load(path, limits):
@@ -94,6 +98,8 @@ def reload_app(program):
         log.write(_ERROR, "Not reloaded: %s" % error)
         return
     program.broker.apply_settings()
+    if program.settings.password_file:
+        borrow("access.users_file", "reload", program.broker, log.write)
     log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
     if refused:
         log.write(_WARNING, "Only a restart changes: %s." % ", ".join(refused))
@@ -155,6 +161,8 @@ class _Reader:
             self.fail(self.line, words[0], error)
 
     def set(self, key, value):
+        if key == "scram_file":  # another name of the same setting
+            key = "password_file"
         for row in rows(FIELDS):
             if row[0] == key:
                 break
