@@ -25,6 +25,8 @@ from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
+_PACKETS_IN = const(0)  # of Broker.stats
+_BYTES_IN = const(5)
 _KEY = const(32)  # bytes
 _USER_BYTES = const(128)
 _VERIFIED = const(3)
@@ -101,6 +103,11 @@ class Users:
                 if job[_JOB_CONN] == conn:
                     job[_JOB_DATA] += bytes(buf[at:end])
                     job[_JOB_REST] += rest
+
+    def count_later(self, stats, n):
+        """A CONNECT of n bytes that waits will be handled again, and is counted then."""
+        stats[_PACKETS_IN] -= 1
+        stats[_BYTES_IN] -= n
 
     def forget(self, conn):
         """The connection has ended."""

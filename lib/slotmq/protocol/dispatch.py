@@ -191,10 +191,8 @@ def _handle(broker, conn, buf, at, end, buffered):
             broker.journal_full = broker.subscriptions.journal_full = False
         if result:
             if result == _WAITS:
-                # It comes here again, and is counted then.
                 broker.users.hold(conn, buf, at - n, end, end - at)
-                broker.stats[_BYTES_IN] -= n
-                count -= 1
+                broker.users.count_later(broker.stats, n)
                 at = end
                 break
             if result != _ACCEPTED:
