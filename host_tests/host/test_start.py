@@ -238,7 +238,7 @@ def test_an_answer_to_connect_that_does_not_fit(start: Start, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("key", "before"), [("log_dest", "file "), ("pid_file", ""), ("scram_file", "")]
+    ("key", "before"), [("log_dest", "file "), ("pid_file", ""), ("password_file", "")]
 )
 @pytest.mark.parametrize("name", ["none/such", ""], ids=["missing", "folder"])
 def test_a_file_that_cannot_be_opened(
@@ -251,10 +251,10 @@ def test_a_file_that_cannot_be_opened(
     assert line.startswith(f"slotmq: {path}:2: {key}: ") and "[Errno " in line, line
 
 
-def test_a_line_of_another_format_in_scram_file(start: Start, tmp_path: Path) -> None:
+def test_a_line_of_another_format_in_password_file(start: Start, tmp_path: Path) -> None:
     users = tmp_path / "users"
     users.write_text("# mine\nalice:secret\n")
-    status, line = start("-c", conf(tmp_path, f"scram_file {users}")).refusal()
+    status, line = start("-c", conf(tmp_path, f"password_file {users}")).refusal()
     assert status == 3
     assert line.startswith(f"slotmq: {users}:2: ") and "name:iterations" in line, line
 

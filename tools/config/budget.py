@@ -28,7 +28,12 @@ def text(board: str, file: Path | None) -> str:
     ]
     journal = budget.journal(limits)
     more = [(*journal[:2], "more, with persistence true")]
+    users = budget.users(limits)
     if settings.persistence:
         rows, more = [*rows, journal], []
+    if settings.password_file:
+        rows.append(users)
+    else:
+        more.append((*users[:2], "more, with password_file"))
     rows = [*rows, ("tables", sum(row[1] for row in rows), ""), *more]
     return "\n".join("{:<16}{:>8}  {}".format(*row) for row in rows)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from slotmq.access import login
 from slotmq.config import other_keys
 from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.config.policies import rows
@@ -47,9 +48,15 @@ record_full|own|drop the oldest segment, or `stop` recording
 record_flush_interval|own|seconds that a record waits in RAM at most
 record_events|own|also record what happens to clients, tables and heap
 remote_admin|own|let any client fetch what was recorded, and set the time
-allow_anonymous|=|`true`: let in every client; `false`: only clients that a hook or SCRAM \
-accepts, with or without a user name. The default is `false` if there is a `listener`
+allow_anonymous|=|`true`: let in clients without a user name; `false`: only clients that \
+[log in](#who-may-connect). The default is `false` if there is a `listener`
 allow_zero_length_clientid|=|make up a client id for a client that sends none
+password_file|=|users with passwords, see [who may connect](#who-may-connect). A reload reads the \
+file again
+login_delay_max|own|seconds that an address and a user wait at most after wrong passwords; 0: not \
+at all
+use_username_as_clientid|=|the user name is the client id; clients without a user name are refused
+clientid_prefixes|=|refuse a client whose id does not begin with this
 auto_id_prefix|=|prefix of such a client id
 mqtt31_client_id_max|own|longest client id of MQTT 3.1; its own rule is 23
 max_keepalive|0|seconds; a client that asks for a longer keep-alive, or for none, is refused
@@ -83,7 +90,6 @@ persistent_client_expiration|never|seconds, or with `h`, `d`, `w`, `m` or `y`, t
 outlives its connection at most; 0: as the client asked
 response_information|own|sent to MQTT 5.0 clients that ask for it
 server_reference|own|another server, sent to clients that are refused because a table is full
-scram_file|own|users for SCRAM-SHA-256; see [who may connect](#who-may-connect)
 retry_interval|own|seconds until an unacknowledged packet is sent again; 0: only after a \
 reconnect
 set_tcp_nodelay|false|`false`: TCP delays a small packet until the previous one is acknowledged
@@ -137,7 +143,7 @@ def others() -> Iterator[Key]:
 
 
 def _default(name: str, kind: str) -> str:
-    more = {**journal.DEFAULTS, **recorder.DEFAULTS}
+    more = {**journal.DEFAULTS, **recorder.DEFAULTS, **login.DEFAULTS}
     value: Any = getattr(Settings, name, more.get(name))
     if kind in _TABLE and not value:
         return "table"

@@ -1,7 +1,7 @@
 """slotmq.conf for a board: where it comes from, and whether the broker could start with it.
 
 The broker's own parser reads it here as the board will. Nothing that it names is opened or
-created on this computer, except for its scram_file, which is copied to the board with it. The
+created on this computer, except for its password_file, which is copied to the board with it. The
 content of either file is never shown.
 """
 
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from slotmq.access import users_file
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config.settings import ConfError
-from slotmq.v5 import scram
 
 from ..config.check import preset, together
 from ..errors import ToolError
 from .board_files import APP, BOOTS, CONF, MAIN, NETWORK, NEW, OWN
 from .copying import MAIN_BESIDE, MAIN_SAVED, MARKS
 
-# Names that a scram_file cannot have
+# Names that a password_file cannot have
 _DEPLOYS = (CONF, NETWORK, APP, BOOTS, MAIN, MAIN_SAVED, MAIN_BESIDE)
 _TAKEN = (*MARKS, *_DEPLOYS, *(name + NEW for name in _DEPLOYS))
 _OPEN = b"# No configuration was given: anybody on the network may come in.\n"
@@ -68,8 +68,8 @@ class Configuration:
     limits: Any
     settings: Any
     effectless: list[str] = field(default_factory=list)  # a text for each line without effect
-    files: dict[str, bytes] = field(default_factory=dict)  # the scram_file, by path on the board
-    users_on_board: str = ""  # path of a scram_file that the board has and keeps
+    files: dict[str, bytes] = field(default_factory=dict)  # its password_file, by path
+    users_on_board: str = ""  # path of a password_file that the board has and keeps
 
     @property
     def is_open(self) -> bool:
@@ -118,17 +118,17 @@ def make(
         source = Source(source.name, text, source.folder)
         limits, settings, _ = read(source, board)
     _check(source, settings, limits)
-    users = settings.scram_file
+    users = settings.password_file
     if not users:
         return Configuration(source.text, limits, settings, warnings)
     path = _path_on_board(source.name, users)
     file = source.folder / users.lstrip("/") if source.folder else None
     if file and file.is_file():
-        found = {path: _read_users(file)}
+        found = {path: _read_users(file, limits.users)}
         return Configuration(source.text, limits, settings, warnings, found)
     if path not in on_board:
         here = f"{file} does not exist, and " if file else ""
-        raise ToolError(f"{source.name}: scram_file {users}: {here}the board has no {path}")
+        raise ToolError(f"{source.name}: password_file {users}: {here}the board has no {path}")
     return Configuration(source.text, limits, settings, warnings, users_on_board=path)
 
 
@@ -173,20 +173,20 @@ def _check(source: Source, settings: Any, limits: Any) -> None:
 
 
 def _path_on_board(name: str, file: str) -> str:
-    # Of the scram_file; the board's working directory is /. ToolError: the name is taken
+    # Of the password_file; the board's working directory is /. ToolError: the name is taken
     path = PurePosixPath("/", file)
     if ".." in path.parts or str(path) in _TAKEN or str(path).startswith(OWN):
         raise ToolError(
-            f"{name}: scram_file {file}: expected a path without `..`, unused by slotmq"
+            f"{name}: password_file {file}: expected a path without `..`, unused by slotmq"
         )
     return str(path)
 
 
-def _read_users(file: Path) -> bytes:
-    # ToolError: it is no scram_file; the error shows none of its content
+def _read_users(file: Path, most: int) -> bytes:
+    # ToolError: it is no password_file; the error shows none of its content
     try:
         content = file.read_bytes()
-        scram.Scram(str(file))
+        users_file.read(str(file), most)  # without lines that work on a computer only
     except OSError as error:
         raise ToolError(f"{file}: {error.strerror}") from None
     except ValueError as error:

@@ -73,7 +73,10 @@ PTR SHORT UINT UINT8 UINT16 UINT32 UINT64 ULONG ULONGLONG USHORT VOID EACCES EAG
 EBADF ECONNABORTED ECONNREFUSED ECONNRESET EEXIST EHOSTUNREACH EINPROGRESS EINVAL EIO EISDIR
 ENOBUFS ENODEV ENOENT ENOMEM ENOTCONN EOPNOTSUPP EPERM ETIMEDOUT errorcode GS2_HMSB GS4_HMSB GS8
 MONO_HMSB MONO_VLSB MVLSB RGB565 CERT_NONE CERT_REQUIRED SSLContext pi e inf nan tau pend_throw
-cur_task peek push ioctl
+cur_task peek push ioctl readblocks writeblocks lookahead progsize mtime readsize server_side
+server_hostname do_handshake_on_connect getpeercert cipher load_cert_chain load_verify_locations
+set_ciphers verify_mode get_ciphers PROTOCOL_TLS_CLIENT PROTOCOL_TLS_SERVER getvalue IOBase Signal
+VfsFat VfsLfs2 mkfs readonly default reverse time_pulse_us sha1 invert off
 """
 # Attributes of a Broker that surrounding programs and their hooks use
 _PUBLIC = "hooks limits log log_mask loop settings watch"
@@ -97,7 +100,7 @@ TABLES = {
     "config.mosquitto_conf": "FIELDS",
     "config.policies": "_TABLE_OF",
     "config.reload": "",
-    "config.settings": "_OF_JOURNAL",
+    "config.settings": "_OF_JOURNAL _OF_LOGIN",
     "embed.hooks": "EventHooks",
     "embed.publishing": "find",
     "journal.restore_messages": "",
@@ -183,6 +186,7 @@ class Names:
         }
         called = {m: m.name for each in own.values() for m in each if self.is_known(program, m)}
         never = set(_local(program)) | set(dir(builtins)) | self._texts | set(called.values())
+        never |= set(_LETTERS)  # arguments get these
         shared = [m for m in _shared(program) if m not in called]
         for rank in range(3):
             files = [file for file in own if _rank(file) == rank]

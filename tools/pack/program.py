@@ -25,6 +25,7 @@ _ENTRIES = (
     "v5.connect",
     "protocol.subscribe",
     "v5.subscribe",
+    "access.users",
     # The journal; what only its start needs
     "fast.journal_viper",
     "journal.writer",

@@ -41,7 +41,7 @@ _THRESHOLD = const(2048)  # bytes allocated until the next collection
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.listeners broker.five broker.five.shares
-broker.five.aliases broker.five.source broker.sys"""
+broker.five.aliases broker.five.source broker.sys broker.users"""
 _NAMES_ARENA = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
@@ -82,6 +82,8 @@ def _start(app, argv):
             from slotmq.journal.writer import Journal  # noqa: F401
 
             rows.append(borrow("config.budget", "journal", app.limits))
+        if app.settings.password_file:
+            rows.append(borrow("config.budget", "users", app.limits))
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
@@ -91,9 +93,9 @@ def _start(app, argv):
         app.broker = Broker(app.limits, app.settings)
     except MemoryError:
         raise MemoryError(text)
-    except OSError as error:  # the scram_file is the only file that Broker() reads
+    except OSError as error:  # the password_file is the only file that Broker() reads
         what = "a file that can be read (%s)" % error
-        raise ConfError(_wrong(lines["scram_file"], "scram_file", what))
+        raise ConfError(_wrong(lines["password_file"], "password_file", what))
     app.broker.on_reload = app.reload
     app.open_log()
     for text in warnings:

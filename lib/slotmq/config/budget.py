@@ -36,6 +36,12 @@ def journal(limits):
     return ("journal", 848 + buf + limits.deliveries, 1)
 
 
+def users(limits):
+    """The row of the users, with password_file: columns, and a name of 15 bytes for each."""
+    n = limits.users
+    return ("users", 900 + n * (133 + 48) + 2 * limits.connections, n)
+
+
 def _connections(limits):
     # Outgoing buffer, tail, columns; one connection more than the limit, in reserve.
     n = limits.connections + 1

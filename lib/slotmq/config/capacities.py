@@ -35,6 +35,7 @@
 #   route_entries    receivers of all cached topics
 #   shares           groups of shared subscriptions
 #   aliases          topic aliases of a connection, in each direction
+#   users            users of password_file; without one they take no heap
 FIELDS = """\
 connections 4 1 1023
 sessions 8 1 8191
@@ -64,6 +65,7 @@ route_topic_bytes 32 8 1024
 route_entries 48 8 65000
 shares 4 0 32767
 aliases 1 0 65535
+users 16 1 65000
 """
 
 

@@ -52,6 +52,10 @@ record_events start flag
 remote_admin start flag
 allow_anonymous live flag
 allow_zero_length_clientid live flag
+password_file start text
+login_delay_max live number 0 60
+use_username_as_clientid live flag
+clientid_prefixes live prefix 65535
 auto_id_prefix live prefix 15
 mqtt31_client_id_max live size 1 65535
 max_keepalive live number 0 65535
@@ -74,7 +78,6 @@ max_topic_alias_broker live number 0 65535
 persistent_client_expiration live time 0 50000000
 response_information live text
 server_reference live text
-scram_file start text
 retry_interval live number 0 65535
 set_tcp_nodelay live flag
 sys_interval live number 0 65535

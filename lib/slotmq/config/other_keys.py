@@ -16,6 +16,7 @@ _MOST_KEPT = const(10)  # warnings that a small heap keeps
 OTHERS = """\
 alias|maximum_qos|max_qos
 alias|retained_persistence|persistence
+alias|scram_file|password_file
 ignored|user|the broker stays the user that started it
 ignored|log_timestamp=true log_timestamp_format|each line of the log begins with seconds since 1970
 ignored|connection_messages=true|without `log_type notice` nobody's connection is logged
@@ -34,12 +35,9 @@ instead; let a TLS proxy forward to a listener on 127.0.0.1
 refused|websockets_origin http_dir|there are no WebSockets and no HTTP; clients connect by TCP
 refused|enable_proxy_protocol proxy_protocol_v2_require_tls=false|there is no PROXY protocol; \
 let the proxy forward plain TCP
-refused|password_file|not yet; `scram_file` for clients of MQTT 5.0, or hooks of a Python program
 refused|acl_file|not yet; hooks of a Python program decide who may publish and subscribe
 refused|per_listener_settings=false listener_allow_anonymous listener_auto_id_prefix|not yet; \
 `allow_anonymous` and `auto_id_prefix` are those of all listeners
-refused|use_username_as_clientid=false clientid_prefixes|not yet; the hook may_connect decides by \
-client id and user name
 refused|plugin plugin_load plugin_use global_plugin auth_plugin plugin_opt_* auth_opt_* \
 auth_plugin_deny_special_chars=true|plugins of mosquitto are compiled for it; hooks of a Python \
 program do the same

@@ -88,8 +88,8 @@ def _accepts(settings, limits):
     size += 5 * (settings.persistent_client_expiration > 0)
     if settings.allow_zero_length_clientid:
         size += 11 + len(settings.auto_id_prefix)
-    if settings.scram_file:
-        key = "scram_file"
+    if settings.password_file:
+        key = "password_file"
         size += 65  # the method's name, and v= with the server's signature
     if settings.response_information:
         key = "response_information"

@@ -4,6 +4,7 @@ from slotmq.config.mosquitto_conf import FIELDS, Reader
 from slotmq.config.policies import rows
 from slotmq.config.settings import ConfError
 from slotmq.platform import log
+from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
 _ERROR = const(1)
@@ -21,6 +22,8 @@ def reload_app(program):
             log.write(_ERROR, "Not reloaded: %s" % line)
         return
     program.broker.apply_settings()
+    if program.settings.password_file:
+        borrow("access.users_file", "reload", program.broker, log.write)
     for line in warnings:
         log.write(_WARNING, line)
     log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))

@@ -25,6 +25,7 @@ _VACANT = const(0)
 _NEW = const(1)  # waits for CONNECT
 _CONNECTED = const(2)
 _ENDING = const(3)  # its buffer is flushed once, then the stream is closed
+# FIVE (4) and LINGERING (5) are of v5/extension.py; VERIFYING (6): its password is being computed
 
 # out: does tx wait to leave?
 _IDLE = const(0)

@@ -4,7 +4,7 @@
 from slotmq.fast import utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
-from slotmq.protocol.connect import check_login, check_will
+from slotmq.protocol.connect import check_login, check_will, choose_client_id
 from slotmq.protocol.open_session import open_session, refuse
 from slotmq.v5 import connack
 from slotmq.v5.properties import scan
@@ -13,6 +13,7 @@ from slotmq.v5.source import store
 _BODY = const(3)
 _END = const(4)
 _OK = const(0)
+_WAITS = const(14)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
 # Connect flags [3.1.2.3]
@@ -45,16 +46,20 @@ def handle(broker, conn, pkt, buf, fields):
     """A CONNECT of level 5; a result."""
     fields.v5 = v5 = Connect5()
     broker.conns.level[conn] = 5
-    code = v5.read(broker, conn, pkt, buf, fields) or v5.check_id(broker, fields)
+    code = v5.read(broker, conn, pkt, buf, fields)
     if not code and fields.method is None:
-        code = check_login(broker, buf, fields)
+        code = check_login(broker, conn, fields)
+        if code < 0:
+            return _WAITS
     if code:
         return refuse(broker, conn, code, fields)
     result = v5.authenticate(broker, conn, pkt, buf, fields)
-    if result > 0:
+    if result in (_OK, -2):
+        return result and _WAITS
+    if result < 0:
+        result = choose_client_id(broker, conn, fields) or v5.check_id(broker, fields)
+    if result:
         return refuse(broker, conn, result, fields)
-    if result == 0:
-        return result
     if fields.flags & _WILL:
         check_will(broker, buf, fields)
     return open_session(broker, conn, buf, fields)
@@ -120,7 +125,8 @@ class Connect5:
         connack.accept(broker, conn, fields, present)
 
     def authenticate(self, broker, conn, pkt, buf, fields):
-        """Enhanced authentication, if the client asks for it; a result, or -1 to go on."""
+        """Enhanced authentication, if the client asks for it; a result, -1 to go on,
+        or -2: the CONNECT waits."""
         if fields.method is None:
             return -1
         return ondemand.take("v5.auth", broker.now).auth(broker, conn, pkt, buf, fields)

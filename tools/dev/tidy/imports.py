@@ -16,7 +16,7 @@ FLOORS = (
     ("platform",),
     ("fast",),
     ("config", "tables"),
-    ("delivery",),
+    ("delivery", "access"),
     ("protocol", "journal"),
     ("net", "embed"),
     ("v5", "status"),
@@ -36,6 +36,7 @@ _LOADS = {
 # The loads on demand that do not go downwards: folder, module, reason. lib/DESIGN.md shows them.
 UPWARDS = (
     ("platform", "status.log_connections", "texts of the log"),
+    ("config", "access.users_file", "a reload reads the users again"),
     ("delivery", "journal.compaction", "does a message need a row, while the medium is full?"),
     ("protocol", "journal.compaction", "is there space on the medium for a packet?"),
     ("protocol", "v5.connect", "CONNECT has the version in it"),
@@ -70,6 +71,11 @@ PYTHON = {
     "journal.start": "gc sys",
     "journal.medium_*": "binascii os struct",
     "embed.asyncio_task": "asyncio",
+    "access.users": "hashlib os",
+    "access.login": "hashlib",
+    "access.pbkdf2": "hashlib",
+    "access.users_file": "binascii",
+    "access.mosquitto_cpython": "argon2 base64 binascii hashlib",
     "v5.scram": "binascii hashlib os",
     "status.log_connections": "io socket sys traceback",
     "status.sys_state": "array",

@@ -46,6 +46,7 @@ TOO_LOW = {
     "shares": 0,
 }
 LOWER = {
+    "users": 1,
     "connections": 1,
     "message_block": 16,
     "inflight": 1,

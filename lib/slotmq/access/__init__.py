@@ -1,0 +1,1 @@
+# access: who may come in; loaded where a file of users is configured.
