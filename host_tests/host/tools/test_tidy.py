@@ -231,6 +231,8 @@ WRONG_COLUMNS = [
     ("fast/path_cpython", "pkt[_END] - topic", "pkt[4] - topic"),
     ("fast/path_cpython", "broker.clock[_NOW]", "broker.clock[0]"),
     ("fast/turn_cpython", "broker.pkt[_PACKET_MAX]", "broker.pkt[10]"),
+    ("v5/connack", "broker.pkt[_PACKET_MAX]", "broker.pkt[10]"),
+    ("net/timers", "broker.stats[_LOGGED_REFUSALS]", "broker.stats[7]"),
 ]
 
 
