@@ -7,6 +7,7 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 _POLICY_DISCONNECT = const(6)
 _STOPPING = const(10)
+_PACKET_MAX = const(10)
 _DEBUG = const(64)
 
 
@@ -26,7 +27,7 @@ def apply_settings(broker):
     broker.max_qos = min([s.max_qos] + [each[3].get("max_qos", 2) for each in s.listeners])
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
-    broker.pkt[10] = s.max_packet_size or limits.max_packet
+    broker.pkt[_PACKET_MAX] = s.max_packet_size or limits.max_packet
     # The result of a PUBLISH that finds no message slot
     broker.when_no_message = _POLICY_DISCONNECT if s.when_full["messages"] == "disconnect" else 0
     broker.retry = None

@@ -12,6 +12,7 @@ _FIVE = const(4)
 _VERIFYING = const(6)
 _TIMED_OUT = const(8)
 _PUBLISH_OUT = const(3)
+_LOGGED_REFUSALS = const(7)  # of broker.stats
 _IN = const(1)
 _WARNING = const(2)
 _NEXT_LOOK = const(100)  # tenths of a second between two log lines about full tables
@@ -89,7 +90,7 @@ def _count(broker):
         five = broker.five
         if five:
             k += five.shares.refused + five.aliases.refused
-        if k - broker.stats[7] & 0xFFFF:
+        if k - broker.stats[_LOGGED_REFUSALS] & 0xFFFF:
             broker.clock[1] = broker.now + _NEXT_LOOK
             heap.lift()
             try:

@@ -27,7 +27,8 @@ FLOORS = (
 _FLOOR = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
 _VERSION = f"{_PACKAGE}.__version__"  # allowed everywhere
 # Functions whose first argument names a module that is loaded on demand, and the modules that
-# define them, which load the module of a variable
+# define them: only these functions load the module of a variable
+_VARIABLE = "?"
 _LOADS = {
     "take": "platform.ondemand",
     "borrow": "platform.ondemand",
@@ -99,8 +100,8 @@ def check(
 ) -> Iterator[Finding]:
     """Imports and loads on demand that the floors or the tables do not allow."""
     ours = {module(source) for source in sources if source.is_library}
-    unused = {(part, name) for part, name, _ in upwards}
-    allowed = frozenset(unused)
+    allowed = {(part, name) for part, name, _ in upwards if name in ours}
+    unused = set(allowed)
     for source in sources:
         if source.is_library:
             yield from _check_floors(source, ours)
@@ -113,7 +114,7 @@ def check(
             for name in sorted(set(_imported(source.tree))):
                 if name not in _BOARDS[source.name].split():
                     yield _finding(source, name, f"must not import {name}")
-    for part, name in sorted(load for load in unused if load[1] in ours):
+    for part, name in sorted(unused):
         yield Finding("import", f"{LIBRARY}{part}", f"does not load {name}: UPWARDS is too long")
 
 
@@ -144,13 +145,11 @@ def _check_floors(source: Source, ours: set[str]) -> Iterator[Finding]:
 
 def _check_loads(source: Source, ours: set[str]) -> Iterator[tuple[str, str]]:
     """(module, what is wrong unless it is allowed) for each load that does not go downwards."""
-    own = module(source)
-    part = own.partition(".")[0]
-    for name in _loaded_by_name(source.tree):
-        other = (name or "").partition(".")[0]
-        if name is None:
-            if own not in _LOADS.values():
-                yield "?", "loads the module of a variable"
+    part = module(source).partition(".")[0]
+    for name in _loaded_by_name(source):
+        other = name.partition(".")[0]
+        if name == _VARIABLE:
+            yield name, "loads the module of a variable"
         elif name not in ours:
             yield name, f"loads slotmq.{name}, which does not exist"
         elif part != other and _FLOOR.get(other, len(FLOORS)) >= _FLOOR.get(part, len(FLOORS)):
@@ -189,11 +188,20 @@ def _imported_by_call(argument: ast.expr) -> str:
     return name.partition(".")[0]
 
 
-def _loaded_by_name(tree: ast.AST) -> Iterator[str | None]:
-    """The modules that are loaded on demand; None: that of a variable."""
-    for node in ast.walk(tree):
+def _loaded_by_name(source: Source) -> Iterator[str]:
+    """The modules that are loaded on demand."""
+    loaders = [name for name, home in _LOADS.items() if home == module(source)]
+    inner = {
+        node
+        for function in ast.walk(source.tree)
+        if isinstance(function, ast.FunctionDef) and function.name in loaders
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and node.args:
             owner, _, function = ast.unparse(node.func).rpartition(".")
             name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-            if function in _LOADS and (isinstance(name, str) or owner in ("", "ondemand")):
-                yield name if isinstance(name, str) else None
+            if function in _LOADS and isinstance(name, str):
+                yield name
+            elif function in _LOADS and owner in ("", "ondemand") and node not in inner:
+                yield _VARIABLE
