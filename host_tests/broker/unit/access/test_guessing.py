@@ -208,6 +208,7 @@ class TestWaiting(LoginCase):
         method = b"\x15" + text("SCRAM-SHA-256") + b"\x16" + text("nonsense")
         client = self.open(packets5.connect("a", method))
         self.assertEqual(client.packets()[0][3], 0x87)
+        self.assertIn("wrong password or unknown user", self.lines[-1])
         self.assertEqual(self.users.refused, 1)
         waited, _ = self.waits("a", **PENCIL)
         self.near(waited, WAITS[0])
