@@ -4,7 +4,7 @@ import re
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, Queue
 from typing import Any
 
@@ -13,6 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from ..errors import ToolError
 
+LOGIN_PASSWORD = "SLOTMQ_PASSWORD"  # name of an environment variable
 _TIMEOUT_S = 15
 _SYS_MAX_S = 30  # longest time of receiving $SYS
 _ANSWER_MAX = 2048  # bytes of safe mode's answer
@@ -54,7 +55,7 @@ class Login:
     """User name and password for CONNECT."""
 
     user: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
 
 
 class Client:

@@ -1,6 +1,7 @@
 """Options of several commands: the serial port of a board, the address and login of a broker."""
 
 import os
+import sys
 import warnings
 from getpass import GetPassWarning
 from typing import Any
@@ -8,10 +9,9 @@ from typing import Any
 import click
 
 from ..errors import ToolError
-from .mqtt_client import Login
+from .mqtt_client import LOGIN_PASSWORD, Login
 
-WIFI_PASSWORD = "SLOTMQ_WIFI_PASSWORD"  # names of environment variables
-LOGIN_PASSWORD = "SLOTMQ_PASSWORD"
+WIFI_PASSWORD = "SLOTMQ_WIFI_PASSWORD"  # name of an environment variable
 
 
 class Address(click.ParamType):  # type: ignore[type-arg]
@@ -45,6 +45,15 @@ def login(name: str | None) -> Login:
     return Login(
         name, password or ask_password(f"Password of {name}", f"${LOGIN_PASSWORD}", default="")
     )
+
+
+def piped_password() -> str:
+    """All of standard input, without its line end. ToolError: it is not UTF-8."""
+    try:
+        text = sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise ToolError("the password is not UTF-8") from None
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 def ask_password(prompt: str, alternative: str, **options: Any) -> str:

@@ -56,7 +56,7 @@ class TestListeners(Case):
                 path = self.conf("max_qos 1")
                 made = self.started("--host", host, "-c", path)
                 self.assertFalse(made.settings.allow_anonymous)
-                self.assertIn("Nobody may come in at %s:1883" % host, self.log_text())
+                self.assertIn(f"Nobody may come in at {host}:1883", self.log_text())
                 self.assertFalse(self.started("--host", host).settings.allow_anonymous)
         for host in ("127.0.0.2", "::1", "localhost"):
             with self.subTest(host=host):
