@@ -13,9 +13,9 @@ from .. import boards, passwd
 from ..errors import shown
 from . import backup as copies
 from . import copying, link_options, mqtt_client, repl, steps
-from .mqtt_client import LOGIN_PASSWORD, Login
+from .mqtt_client import Login
 from .network import Network
-from .options import WIFI_PASSWORD, Address, ask_password, login, piped_password
+from .options import LOGIN_PASSWORD, WIFI_PASSWORD, Address, ask_password, login, piped_password
 from .options import port as port_option
 from .options import user as user_option
 

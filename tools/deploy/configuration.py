@@ -23,7 +23,8 @@ from ..config.check import preset, together
 from ..errors import ToolError
 from .board_files import APP, BOOTS, CONF, MAIN, NETWORK, NEW, OWN
 from .copying import MAIN_BESIDE, MAIN_SAVED, MARKS
-from .mqtt_client import LOGIN_PASSWORD, Login
+from .mqtt_client import Login
+from .options import LOGIN_PASSWORD
 
 # Names that a password_file cannot have
 _DEPLOYS = (CONF, NETWORK, APP, BOOTS, MAIN, MAIN_SAVED, MAIN_BESIDE)

@@ -13,7 +13,6 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from ..errors import ToolError
 
-LOGIN_PASSWORD = "SLOTMQ_PASSWORD"  # name of an environment variable
 _TIMEOUT_S = 15
 _SYS_MAX_S = 30  # longest time of receiving $SYS
 _ANSWER_MAX = 2048  # bytes of safe mode's answer

@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from ..errors import ToolError
-from .mqtt_client import LOGIN_PASSWORD, Login
+from .mqtt_client import Login
 
-WIFI_PASSWORD = "SLOTMQ_WIFI_PASSWORD"  # name of an environment variable
+WIFI_PASSWORD = "SLOTMQ_WIFI_PASSWORD"  # names of environment variables
+LOGIN_PASSWORD = "SLOTMQ_PASSWORD"
 
 
 class Address(click.ParamType):  # type: ignore[type-arg]

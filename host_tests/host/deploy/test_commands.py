@@ -35,7 +35,7 @@ def test_without_a_terminal_a_password_is_an_error(
     monkeypatch: pytest.MonkeyPatch, nowhere: tuple[str, int]
 ) -> None:
     """getpass would print a warning and read the password with echo."""
-    monkeypatch.delenv(mqtt_client.LOGIN_PASSWORD, raising=False)
+    monkeypatch.delenv(options.LOGIN_PASSWORD, raising=False)
     with pytest.raises(ToolError, match=r"\$SLOTMQ_PASSWORD"):
         options.login("alice")
     done = CliRunner().invoke(main, ["status", "{}:{}".format(*nowhere), "--user", "alice"])
@@ -44,7 +44,7 @@ def test_without_a_terminal_a_password_is_an_error(
 
 
 def test_the_password_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(mqtt_client.LOGIN_PASSWORD, "sesame")
+    monkeypatch.setenv(options.LOGIN_PASSWORD, "sesame")
     assert options.login("alice") == mqtt_client.Login("alice", "sesame")
     assert options.login(None) == mqtt_client.Login()
 

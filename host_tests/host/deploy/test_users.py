@@ -1,5 +1,6 @@
 """Who may connect to a board: its first user, --anonymous, and `slotmq passwd --port`."""
 
+import hashlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -67,7 +68,7 @@ def opens(line: bytes, password: bytes) -> bool:
     while (key := pbkdf2.advance(work)) is None:
         pass
     proof = pbkdf2.hmac(key, b"Client Key")
-    return bool(pbkdf2.hashlib.sha256(proof).digest() == users_file.decoded(stored))
+    return bool(hashlib.sha256(proof).digest() == users_file.decoded(stored))
 
 
 class TestTheFirstUser:
