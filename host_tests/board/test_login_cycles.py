@@ -1,4 +1,4 @@
-"""What logins cost on an RP2040: the longest turn, and all clients of the preset after a power cut.
+"""What logins cost on an RP2040: the longest turn, and all clients of the preset one by one.
 
 The stand-ins for sockets are those of the table of cycles. Cycles are counted, so nothing here
 depends on how fast the emulator runs. The figures are in docs/board.md.
@@ -20,7 +20,7 @@ from slotmq_boards.RPI_PICO_W.limits import LIMITS
 
 with open("users", "w") as file:
     file.write(USERS)
-settings = Settings(password_file="users", allow_anonymous=False)
+settings = Settings(password_file="users", allow_anonymous=False, sys_interval=0)
 broker = Broker(LIMITS.replaced({"tcp_bytes": 0, "users": 8}), settings)
 broker.listen("any", 1883)
 
