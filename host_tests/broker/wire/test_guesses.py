@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from .client import Client
 from .process import BrokerProcess
 
 USERS = Path(__file__).parents[1] / "wire5/users.txt"
-RIGHT = {"username": "user", "password": b"pencil"}
+RIGHT: dict[str, Any] = {"username": "user", "password": b"pencil"}
 AT_ONCE = 8
 LINES, PERIOD_S = 10, 10  # of refused logins in the log
 
@@ -33,7 +34,7 @@ class Guesser(threading.Thread):
             clients = [Client(self.address) for _ in some]
             for client, number in zip(clients, some, strict=True):
                 name = f"user{number}" if number % 2 else "user"
-                guess = {"username": name, "password": b"guess%d" % number}
+                guess: dict[str, Any] = {"username": name, "password": b"guess%d" % number}
                 client.send(codec.connect(f"g{number}", **guess))
             for client in clients:
                 self.codes.append(client.next().code)
@@ -56,7 +57,7 @@ def test_others_publish_and_log_in_meanwhile(count: int, tmp_path: Path) -> None
         guesser = Guesser(broker.address, count)
         began = time.monotonic()
         guesser.start()
-        waits = []
+        waits: list[float] = []
         while guesser.is_alive():
             sent = time.monotonic()
             writer.publish("t", b"%d" % len(waits), 0)
