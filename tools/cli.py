@@ -7,6 +7,7 @@ import difflib
 import os
 import shutil
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from rich.table import Table
 from . import boards, passwd
 from .config import budget
 from .config.command import config as config_command
+from .deploy import repl, users
 from .deploy.commands import COMMANDS
-from .deploy.options import ask_password
+from .deploy.options import ask_password, piped_password
 from .errors import ToolError, shown
 from .harvest.command import harvest
 from .journal import contents, tables
@@ -179,6 +181,12 @@ def inspect_journal(file: Path, database: Path | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("user", required=False)
 @click.option("--stdin", "piped", is_flag=True, help="Read the password from standard input.")
+@click.option(
+    "--port",
+    "device",
+    metavar="DEV",
+    help="FILE is on the board at this serial port; the broker there starts again.",
+)
 @click.option("-D", "--delete", is_flag=True, help="Delete the user's line from the file.")
 @click.option("--list", "listed", is_flag=True, help="Print the users, without their keys.")
 @click.option(
@@ -189,37 +197,44 @@ def inspect_journal(file: Path, database: Path | None) -> None:
     help="More make guessing slower, and each login too.",
 )
 def change_password(
-    file: Path, user: str | None, piped: bool, delete: bool, listed: bool, iterations: int
+    file: Path,
+    user: str | None,
+    piped: bool,
+    device: str | None,
+    delete: bool,
+    listed: bool,
+    iterations: int,
 ) -> None:
     """Add USER to FILE, the `password_file` of a configuration, or change the password there."""
     if delete and piped:
         raise click.UsageError("--delete takes no password")
     if (user is None) != listed or (listed and (delete or piped)):
         raise click.UsageError("expected a USER, or --list alone")
-    if user is None:
-        for name, kind in passwd.users(file):
-            click.echo(f"{name}  ({kind})")
-        return
-    if delete:
-        passwd.delete(file, user)
-        click.echo(f"{user} deleted from {file}")
-        return
-    passwd.check_name(user)  # before the prompt
-    password = (
-        _piped_password()
-        if piped
-        else ask_password("Password", "--stdin", confirmation_prompt=True)
-    )
-    existed = passwd.put(file, user, password, iterations)
-    click.echo(f"{user} {'changed' if existed else 'added'} in {file}")
-
-
-def _piped_password() -> str:
-    try:
-        text = sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError:
-        raise ToolError("the password is not UTF-8") from None
-    return text.removesuffix("\n").removesuffix("\r")
+    password = ""
+    if user and not delete:
+        passwd.check_name(user)  # before the prompt
+        password = (
+            piped_password()
+            if piped
+            else ask_password("Password", "--stdin", confirmation_prompt=True)
+        )
+        passwd.check(user, password)
+    with ExitStack() as stack:
+        here = file
+        if device:
+            line = stack.enter_context(repl.Repl(device))
+            here = stack.enter_context(users.edited(line, str(file)))
+        if user is None:
+            for name, kind in passwd.users(here):
+                click.echo(f"{name}  ({kind})")
+        elif delete:
+            passwd.delete(here, user)
+            click.echo(f"{user} deleted from {file}")
+        else:
+            existed = passwd.put(here, user, password, iterations)
+            click.echo(f"{user} {'changed' if existed else 'added'} in {file}")
+    if device:
+        click.echo("the board starts again")
 
 
 def broker_argv(

@@ -31,8 +31,7 @@ def put(file: Path, name: str, password: str, iterations: int = ITERATIONS) -> b
     """Add the user's line, or replace it; -> True if it existed.
 
     ToolError: the name or password cannot be used, or the file cannot be read or written."""
-    check_name(name)
-    _check_password(password)
+    check(name, password)
     new = line(name, password, iterations, os.urandom(_SALT_BYTES))
     lines = _read(file, may_be_new=True)
     at = _find(lines, name)
@@ -73,6 +72,12 @@ def line(name: str, password: str, iterations: int, salt: bytes) -> bytes:
     server = hmac.digest(salted, b"Server Key", "sha256")
     fields = [binascii.b2a_base64(each, newline=False) for each in (salt, stored, server)]
     return b":".join([name.encode(), b"%d" % iterations, *fields])
+
+
+def check(name: str, password: str) -> None:
+    """ToolError: the name or the password cannot be used."""
+    check_name(name)
+    _check_password(password)
 
 
 def check_name(name: str) -> None:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,11 +39,12 @@ class Deployed:
         self.board = Board(folder, [PORT], firmware=firmware)
         self.clients: list[Client] = []
 
-    def cli(self, *words: object, secret: str = "") -> tuple[int, str]:
-        """Run a command of slotmq; -> its status and its output."""
+    def cli(self, *words: object, secret: str = "", typed: str = "") -> tuple[int, str]:
+        """Run a command of slotmq with this standard input; -> its status and its output."""
         done = subprocess.run(
             [sys.executable, "-m", "slotmq_tools.cli", *map(str, words)],
             capture_output=True,
+            input=typed,
             text=True,
             check=False,
             timeout=TIMEOUT_S,
@@ -50,8 +52,9 @@ class Deployed:
         )
         return done.returncode, done.stdout + done.stderr
 
-    def deploy(self, conf: str | None = "", *options: object) -> str:
-        """Deploy a configuration; "": the default one, None: the board's own. -> the output."""
+    def deploy(self, conf: str | None = "", *options: object, typed: str = "") -> str:
+        """Deploy a configuration; "": none, which lets in everybody, or a --user; None: the
+        board's own. -> the output."""
         self.hang_up()
         words: list[object] = ["deploy", "--board", NAME, "--ppp", "--port", self.board.device]
         words += ["--reach", "{}:{}".format(*self.address), *options]
@@ -60,8 +63,8 @@ class Deployed:
             path.write_text(conf)
             words += ["-c", path]
         elif conf is not None:
-            words += ["--no-config"]
-        status, said = self.cli(*words)
+            words += ["--no-config"] + ["--anonymous"] * ("--user" not in options)
+        status, said = self.cli(*words, typed=typed)
         assert status == 0, f"{said}\n{self.board.figures()}"
         return said
 
@@ -76,9 +79,9 @@ class Deployed:
         self.clients.append(client)
         return client
 
-    def connect(self, name: str, *, clean: bool = True) -> Client:
+    def connect(self, name: str, **options: Any) -> Client:
         client = self.open()
-        assert client.connect(codec.connect(name, clean=clean)).code == 0
+        assert client.connect(codec.connect(name, **options)).code == 0
         return client
 
     def hang_up(self) -> None:
@@ -97,13 +100,16 @@ class Deployed:
         self.wait_until(self.serves, "the board to serve again")
 
     def serves(self) -> bool:
+        return self.comes_in()
+
+    def comes_in(self, **who: Any) -> bool:
         try:
             client = Client(self.address)
         except OSError:
             return False
         client.sock.settimeout(10)
         try:
-            return bool(client.connect(codec.connect("is it there?")).code == 0)
+            return bool(client.connect(codec.connect("is it there?", **who)).code == 0)
         except (OSError, AssertionError):
             return False
         finally:

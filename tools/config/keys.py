@@ -48,16 +48,23 @@ record_full|own|drop the oldest segment, or `stop` recording
 record_flush_interval|own|seconds that a record waits in RAM at most
 record_events|own|also record what happens to clients, tables and heap
 remote_admin|own|let any client fetch what was recorded, and set the time
+per_listener_settings|=|`true`: `allow_anonymous`, `password_file`, `auto_id_prefix` and \
+`allow_zero_length_clientid` are those of the listener above them, see \
+[listeners](#each-listener). Before all of these
 allow_anonymous|=|`true`: let in clients without a user name; `false`: only clients that \
-[log in](#who-may-connect). The default is `false` if there is a `listener`
+[log in](#who-may-connect). The default is `false` if there is a `listener`, or a `--host` other \
+than loopback
+listener_allow_anonymous|=|the same, of the listener above it
 allow_zero_length_clientid|=|make up a client id for a client that sends none
 password_file|=|users with passwords, see [who may connect](#who-may-connect). A reload reads the \
 file again
 login_delay_max|own|seconds that an address and a user wait at most after wrong passwords; 0: not \
 at all
-use_username_as_clientid|=|the user name is the client id; clients without a user name are refused
+use_username_as_clientid|=|the user name is the client id; clients without a user name are \
+refused; below a `listener`, of that one
 clientid_prefixes|=|refuse a client whose id does not begin with this
 auto_id_prefix|=|prefix of such a client id
+listener_auto_id_prefix|=|the same, of the listener above it
 mqtt31_client_id_max|own|longest client id of MQTT 3.1; its own rule is 23
 max_keepalive|0|seconds; a client that asks for a longer keep-alive, or for none, is refused
 connect_timeout|own|seconds from the connection to its CONNECT

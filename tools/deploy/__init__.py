@@ -14,6 +14,7 @@ frozen.py          which packages are in the board's firmware
 network.py         network.json
 configuration.py   slotmq.conf, as the broker reads it
 heap_estimate.py   how much free heap a start needs
+users.py           `slotmq passwd --port`: the password_file of a board
 copying.py         which files are written, in which order, and what is left alone
 startup.py         waits until the broker runs, and explains a start that fails
 

@@ -1,6 +1,7 @@
 """The commands `slotmq deploy`, `logs`, `status` and `backup`, with their options."""
 
 import os
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 
 import click
 
-from .. import boards
+from .. import boards, passwd
 from ..errors import shown
 from . import backup as copies
 from . import copying, link_options, mqtt_client, repl, steps
+from .mqtt_client import Login
 from .network import Network
-from .options import WIFI_PASSWORD, Address, ask_password, login
+from .options import LOGIN_PASSWORD, WIFI_PASSWORD, Address, ask_password, login, piped_password
 from .options import port as port_option
 from .options import user as user_option
 
@@ -28,14 +30,14 @@ _FOREVER_S = 10**9
     "-c",
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The broker's configuration [the board's own; if it has none, every client may connect,"
-    " on port 1883].",
+    help="The broker's configuration [the board's own; if it has none, users may connect, on port"
+    " 1883].",
 )
 @click.option(
     "--no-config",
     "no_conf",
     is_flag=True,
-    help="No configuration, even if the board has one: every client may connect.",
+    help="No configuration, even if the board has one.",
 )
 @click.option("--wifi-ssid", metavar="NAME", help="Join this Wi-Fi network.")
 @click.option("--access-point", metavar="NAME", help="Be an access point with this SSID.")
@@ -64,6 +66,18 @@ _FOREVER_S = 10**9
     help="Address of the broker as seen from this computer [as the board reports it].",
 )
 @user_option
+@click.option(
+    "--password-stdin",
+    "piped",
+    is_flag=True,
+    help="Read the password of --user from standard input.",
+)
+@click.option(
+    "--anonymous",
+    is_flag=True,
+    help="Without a configuration: no users, every client on the network may connect, read and"
+    " write everything.",
+)
 @click.option(
     "--erase",
     is_flag=True,
@@ -97,13 +111,18 @@ def deploy(
     source: str | None,
     broker: tuple[str, int] | None,
     user: str | None,
+    piped: bool,
+    anonymous: bool,
     erase: bool,
     main: str | None,
     app: Path | None,
     force: bool,
     **more: Any,
 ) -> None:
-    """Copy the broker to a board, start it there and test it."""
+    """Copy the broker to a board, start it there and test it.
+
+    A board without users gets its first one: --user, or a prompt asks for it. A later deploy
+    keeps the users that the board has."""
     facts = boards.load(board)
     ethernet = ethernet or (facts.network == "ethernet" and not (wifi_ssid or access_point or ppp))
     chosen = {
@@ -117,12 +136,19 @@ def deploy(
         raise click.UsageError("expected one of --wifi-ssid, --access-point, --ethernet and --ppp")
     if config and no_conf:
         raise click.UsageError("expected only one of --config and --no-config")
+    if anonymous and (config or user):
+        raise click.UsageError("--anonymous: no --user, and no --config, which has a line for it")
+    if piped and user is None:
+        raise click.UsageError("--password-stdin needs --user")
+    secret = piped_password() if piped else os.environ.get(LOGIN_PASSWORD)
     device = repl.find(device)
     ssid = wifi_ssid or access_point or ""
     password = _wifi_password(wifi_password_file) if ssid else None
     options = link_options.from_arguments(more)
     network = Network(links[0], ssid, password, hostname, source, options)
-    order = steps.Order(facts, config, network, login(user), broker, main, app, force, no_conf)
+    order = steps.Order(
+        facts, config, network, Login(), broker, main, app, force, no_conf, anonymous
+    )
     steps.check_offline(order)
     with repl.Repl(device) as board_repl:
         with steps.reset_on_failure(board_repl):
@@ -134,7 +160,9 @@ def deploy(
             ):
                 prompt = f"Password of {ssid} (empty: none)"
                 password = ask_password(prompt, f"${WIFI_PASSWORD}", default="")
-        order = replace(order, network=replace(network, password=password))
+            is_new = steps.lacks_users(order, board_repl, removed)
+            who = _login(user, secret, is_new)
+        order = replace(order, network=replace(network, password=password), login=who)
         steps.deploy(order, board_repl, click.echo, erase)
 
 
@@ -195,6 +223,24 @@ def backup(folder: Path, device: str | None, restore: bool) -> None:
 
 
 COMMANDS = (deploy, logs, status, backup)
+
+
+def _login(user: str | None, secret: str | None, is_new: bool) -> Login:
+    # The login for the test after the deploy; is_new: of the board's first user.
+    if is_new and user is None and _has_terminal():
+        user = click.prompt("The board has no users yet. Name of the first one")
+    if user is None:
+        return Login()  # if it is the first one, the plan says what is missing
+    if is_new:
+        passwd.check_name(user)
+        secret = secret or ask_password(
+            f"Password of the new user {user}", "--password-stdin", confirmation_prompt=True
+        )
+    return Login(user, secret) if secret else login(user)
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _wifi_password(file: Any) -> str | None:

@@ -6,26 +6,37 @@ content of either file is never shown.
 """
 
 import io
+import os
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from slotmq.access import users_file
+from slotmq.app import start
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config.settings import ConfError
 
+from .. import passwd
 from ..config.check import preset, together
 from ..errors import ToolError
 from .board_files import APP, BOOTS, CONF, MAIN, NETWORK, NEW, OWN
 from .copying import MAIN_BESIDE, MAIN_SAVED, MARKS
+from .mqtt_client import Login
+from .options import LOGIN_PASSWORD
 
 # Names that a password_file cannot have
 _DEPLOYS = (CONF, NETWORK, APP, BOOTS, MAIN, MAIN_SAVED, MAIN_BESIDE)
 _TAKEN = (*MARKS, *_DEPLOYS, *(name + NEW for name in _DEPLOYS))
 _OPEN = b"# No configuration was given: anybody on the network may come in.\n"
 _OPEN += b"listener 1883\nallow_anonymous true\n"
+_CLOSED = b"# No configuration was given: the users in /users may come in.\n"
+_CLOSED += b"listener 1883\npassword_file users\nlimit users 8\n"
+# Of a board whose outgoing buffers are too small for a CONNACK of SCRAM. Its heap has no space for
+# users and MQTT 5.0 together, either.
+_VERSION_3 = b"# With users, this board has no space for MQTT 5.0.\nmqtt_versions 3\n"
+_SCRAM_TX_BYTES = 192
 # Deploy appends this comment and the lines of _limits_for_one_more().
 _ONE_MORE = b"\n# One more, for the program on the board itself\n"
 # The same in a file that was read back; an editor may have changed the ends of the lines.
@@ -36,8 +47,13 @@ _ONE_MORE_FOUND = re.compile(
 )
 _LOOPBACK = ("127.", "::1", "localhost")
 _OPEN_WARNING = (
-    "no configuration: every client on the network may connect, on port 1883"
-    " (`-c FILE` brings a configuration)"
+    "--anonymous: every client on the network may connect, on port 1883, and read and write"
+    " everything (`--no-config --user NAME` asks for a password instead)"
+)
+_NO_VERSION_5 = "with users, this board has no space for MQTT 5.0: its configuration turns it off"
+_NO_USERS = (
+    "{}: password_file {}: {}the board has no {}: --user NAME makes it, with a password in"
+    " --password-stdin or ${}; without a configuration, --anonymous lets in everybody instead"
 )
 _NO_LISTENER = (
     "{}: no listener for the network: only programs on the board could connect. Add"
@@ -49,7 +65,7 @@ _NO_LISTENER = (
 class Source:
     """A configuration and where it comes from; by default one that lets in every client."""
 
-    name: str = ""  # for messages
+    name: str = "no configuration"  # for messages
     text: bytes = _OPEN
     folder: Path | None = None  # of the files that it names; None: they are on the board
 
@@ -69,17 +85,28 @@ class Configuration:
     settings: Any
     effectless: list[str] = field(default_factory=list)  # a text for each line without effect
     files: dict[str, bytes] = field(default_factory=dict)  # its password_file, by path
+    made: str = ""  # path of a password_file that deploy has made
     users_on_board: str = ""  # path of a password_file that the board has and keeps
 
     @property
     def is_open(self) -> bool:
-        """Is it the default, which lets in every client?"""
+        """Is it --anonymous, which lets in every client?"""
         return _without_one_more(self.text) == _OPEN
 
     @property
     def warnings(self) -> list[str]:
         """What the user should know about it."""
-        return [_OPEN_WARNING] if self.is_open else self.effectless
+        if self.is_open:
+            return [_OPEN_WARNING]
+        listeners = start._listeners(self.settings.listeners, {})
+        found = [*self.effectless, *start._closed(self.settings, listeners)]
+        return found + [_NO_VERSION_5] * (_VERSION_3 in self.text)
+
+
+def with_users(board: str) -> Source:
+    """The configuration of a board that was given none: users may come in."""
+    has_5 = preset(board).tx_bytes >= _SCRAM_TX_BYTES
+    return Source(text=_CLOSED if has_5 else _CLOSED + _VERSION_3)
 
 
 def from_file(conf: Path) -> Source:
@@ -107,29 +134,50 @@ def _without_one_more(text: bytes) -> bytes:
 
 
 def make(
-    source: Source, board: str, one_more: bool = False, on_board: Collection[str] = ()
+    source: Source,
+    board: str,
+    one_more: bool = False,
+    on_board: Collection[str] = (),
+    login: Login | None = None,
 ) -> Configuration:
     """The configuration as the board gets it. ToolError: the broker would not start with it.
 
-    `one_more`: add a connection for the program on the board. `on_board`: paths of its files."""
+    `one_more`: add a connection for the program on the board. `on_board`: paths of its files.
+    `login`: the first user, if its password_file does not exist."""
     limits, settings, warnings = read(source, board)
     if one_more:
         text = source.text + _ONE_MORE + _limits_for_one_more(limits)
         source = Source(source.name, text, source.folder)
         limits, settings, _ = read(source, board)
     _check(source, settings, limits)
+    made = Configuration(source.text, limits, settings, warnings)
     users = settings.password_file
     if not users:
-        return Configuration(source.text, limits, settings, warnings)
-    path = _path_on_board(source.name, users)
-    file = source.folder / users.lstrip("/") if source.folder else None
+        return made
+    path, file = _users(source, users)
     if file and file.is_file():
-        found = {path: _read_users(file, limits.users)}
-        return Configuration(source.text, limits, settings, warnings, found)
-    if path not in on_board:
-        here = f"{file} does not exist, and " if file else ""
-        raise ToolError(f"{source.name}: password_file {users}: {here}the board has no {path}")
-    return Configuration(source.text, limits, settings, warnings, users_on_board=path)
+        return replace(made, files={path: read_users(file, limits.users)})
+    if path in on_board:
+        return replace(made, users_on_board=path)
+    if login and login.user and login.password:
+        passwd.check(login.user, login.password)
+        line = passwd.line(login.user, login.password, passwd.ITERATIONS, os.urandom(16))
+        return replace(made, files={path: line + b"\n"}, made=path)
+    here = f"{file} does not exist, and " if file else ""
+    raise ToolError(_NO_USERS.format(source.name, users, here, path, LOGIN_PASSWORD))
+
+
+def lacks_users(source: Source, board: str, on_board: Collection[str]) -> bool:
+    """Does it name a password_file that exists neither here nor on the board?"""
+    users = read(source, board)[1].password_file
+    path, file = _users(source, users) if users else ("", None)
+    return bool(users) and path not in on_board and not (file and file.is_file())
+
+
+def _users(source: Source, users: str) -> tuple[str, Path | None]:
+    # The path of the password_file on the board, and the file here.
+    file = source.folder / users.lstrip("/") if source.folder else None
+    return path_on_board(source.name, users), file
 
 
 def read(source: Source, board: str) -> tuple[Any, Any, list[str]]:
@@ -172,8 +220,8 @@ def _check(source: Source, settings: Any, limits: Any) -> None:
         raise source.refused(f"{source.name}: {error}") from None
 
 
-def _path_on_board(name: str, file: str) -> str:
-    # Of the password_file; the board's working directory is /. ToolError: the name is taken
+def path_on_board(name: str, file: str) -> str:
+    """Of a password_file; the board's working directory is /. ToolError: the name is taken."""
     path = PurePosixPath("/", file)
     if ".." in path.parts or str(path) in _TAKEN or str(path).startswith(OWN):
         raise ToolError(
@@ -182,8 +230,8 @@ def _path_on_board(name: str, file: str) -> str:
     return str(path)
 
 
-def _read_users(file: Path, most: int) -> bytes:
-    # ToolError: it is no password_file; the error shows none of its content
+def read_users(file: Path, most: int) -> bytes:
+    """The content. ToolError: it is no password_file; the error shows none of its content."""
     try:
         content = file.read_bytes()
         users_file.read(str(file), most)  # without lines that work on a computer only

@@ -4,7 +4,7 @@ import re
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, Queue
 from typing import Any
 
@@ -54,7 +54,7 @@ class Login:
     """User name and password for CONNECT."""
 
     user: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
 
 
 class Client:

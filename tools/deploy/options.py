@@ -1,6 +1,7 @@
 """Options of several commands: the serial port of a board, the address and login of a broker."""
 
 import os
+import sys
 import warnings
 from getpass import GetPassWarning
 from typing import Any
@@ -45,6 +46,15 @@ def login(name: str | None) -> Login:
     return Login(
         name, password or ask_password(f"Password of {name}", f"${LOGIN_PASSWORD}", default="")
     )
+
+
+def piped_password() -> str:
+    """All of standard input, without its line end. ToolError: it is not UTF-8."""
+    try:
+        text = sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise ToolError("the password is not UTF-8") from None
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 def ask_password(prompt: str, alternative: str, **options: Any) -> str:

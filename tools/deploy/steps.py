@@ -63,6 +63,9 @@ _DRIVERS = {
     "ethernet": ("WIZNET5K", "--wifi-ssid, --access-point or --ppp"),
     "ppp": ("PPP", "--wifi-ssid, --access-point or --ethernet"),
 }
+_NOT_ANONYMOUS = (
+    "--anonymous: the board has a slotmq.conf, which says who may connect: give --no-config, too"
+)
 Say = Callable[[str], None]
 
 
@@ -78,7 +81,8 @@ class Order:
     main: str | None = None  # --main: what to do with a main.py of the user
     app: Path | None = None  # the application beside the broker
     force: bool = False  # --force-board: ignore which board it says it is
-    no_conf: bool = False  # let in every client, whatever the board has
+    no_conf: bool = False  # without a configuration, whatever the board has
+    anonymous: bool = False  # without a configuration, let in every client
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,11 @@ def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) 
     network = order.network.completed(before)
     network.check()
     conf = configuration.make(
-        _source(order, repl, on_board), order.board.name, network.time_by_topic, on_board
+        _source(order, repl, on_board),
+        order.board.name,
+        network.time_by_topic,
+        on_board,
+        order.login,
     )
     heap_estimate.check(order.board, conf, facts.heap, facts.frozen, bool(network.time))
     wanted = board_files.code(order.board.name, order.board.mpy_arch)
@@ -163,7 +171,20 @@ def _source(order: Order, repl: Repl, on_board: Collection[str]) -> configuratio
     if order.conf:
         return configuration.from_file(order.conf)
     text = None if order.no_conf else copying.read_conf(repl, on_board)
-    return configuration.Source() if text is None else configuration.from_board(text)
+    opened = configuration.Source()
+    if text is None:
+        return opened if order.anonymous else configuration.with_users(order.board.name)
+    found = configuration.from_board(text)
+    if order.anonymous and found.text != opened.text:
+        raise ToolError(_NOT_ANONYMOUS)
+    return found
+
+
+def lacks_users(order: Order, repl: Repl, removed: bool) -> bool:
+    """Will there be a password_file that does not exist yet? `removed`: the board's files will
+    be removed."""
+    on_board = {} if removed else repl.hashes()
+    return configuration.lacks_users(_source(order, repl, on_board), order.board.name, on_board)
 
 
 def _report(
@@ -181,6 +202,8 @@ def _report(
     if board_files.CONF in on_board and not (order.conf or order.no_conf or conf.is_open):
         reused.append("slotmq.conf (-c FILE brings another, --no-config none)")
     reused += [conf.users_on_board] if conf.users_on_board else []
+    if conf.made:
+        say(f"{conf.made} with the user {order.login.user}: `slotmq passwd --port` changes it")
     if board_files.APP in on_board and not order.app:
         reused.append("app.py (--app FILE brings another)")
     for name in ("hostname", "time"):

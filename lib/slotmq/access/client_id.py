@@ -9,9 +9,10 @@ _NOT_AUTHORIZED = const(5)
 def handle(broker, conn, fields):
     """Set fields.client_id; 0 or a return code. The program's own clients keep theirs."""
     settings = broker.settings
+    option = broker.conns.option
     if broker.conns.source[conn] is None:
         return 0
-    if settings.use_username_as_clientid:
+    if option(conn, "use_username_as_clientid", settings.use_username_as_clientid):
         fields.client_id = name = fields.user_name
         # Of a client that has logged in by AUTH, that name counts, and CONNECT must say the same.
         is_other = fields.method is not None and fields.user != fields.read(name)
@@ -19,7 +20,8 @@ def handle(broker, conn, fields):
             fields.client_id = None
             fields.why = b"no user name for its client id"
             return _NOT_AUTHORIZED
-    client_id = fields.read(fields.client_id) or settings.auto_id_prefix
+    client_id = fields.read(fields.client_id)
+    client_id = client_id or option(conn, "auto_id_prefix", settings.auto_id_prefix)
     if not client_id.startswith(settings.clientid_prefixes):
         fields.why = b"clientid_prefixes"
         return _NOT_AUTHORIZED

@@ -53,7 +53,7 @@ def check(broker, conn, fields):
     users = broker.users
     users.of_conn[conn] = _NONE
     if fields.user_name is None:
-        if broker.settings.allow_anonymous:
+        if broker.conns.option(conn, "allow_anonymous", broker.settings.allow_anonymous):
             return 0
         fields.why = b"no user name"
         return _NOT_AUTHORIZED

@@ -150,8 +150,11 @@ def reload(broker, log):
             continue
         slot = users.of_conn[conn]
         exchanges = broker.five.exchanges if broker.five else ()
+        may_stay = conns.option(conn, "allow_anonymous", broker.settings.allow_anonymous)
+        # Of a listener without users, a hook let them in.
+        may_stay = may_stay or not conns.option(conn, "password_file", 1)
         anonymous = slot == _NONE and conn not in exchanges
-        if slot in changed or anonymous and not broker.settings.allow_anonymous:
+        if slot in changed or anonymous and not may_stay:
             broker.end(conn, _UNAUTHORIZED)
             ended += 1
     log(_NOTICE, "Read %s: %d users; %d clients were disconnected." % (path, users.count(), ended))

@@ -65,6 +65,8 @@ def _start(app, argv):
     app.board = board = options.get(_BOARD, "HOST")
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
+    app.is_public = not _is_loopback(options.get(_HOST) or _LOOPBACK[0])
+    app.settings.allow_anonymous = not app.is_public  # unless the configuration says otherwise
     lines = {}
     warnings = []
     try:
@@ -72,7 +74,7 @@ def _start(app, argv):
         app.limits = _preset(board)
         if app.conf:
             app.settings, app.limits, lines, warnings = borrow(
-                "config.mosquitto_conf", "load", app.conf, app.limits
+                "config.mosquitto_conf", "load", app.conf, app.limits, app.is_public
             )
         rows = borrow("config.budget", "rows", app.limits)
         if app.settings.mqtt_versions == 3:
@@ -98,7 +100,7 @@ def _start(app, argv):
         raise ConfError(_wrong(lines["password_file"], "password_file", what))
     app.broker.on_reload = app.reload
     app.open_log()
-    for text in warnings:
+    for text in warnings + _closed(app.settings, listeners):
         app.broker.log(_WARNING, text)
     where = []
     try:
@@ -211,6 +213,24 @@ def _listeners(configured, options):
     there = [listener[0] for listener in found if listener[1] == port]
     if host and hosts not in there and _EVERYWHERE not in there or port and not there:
         found.append((hosts, port, 0, {}))
+    return found
+
+
+def _is_loopback(host):
+    return host in ("::1", "localhost") or host[:4] == "127." and host.replace(".", "").isdigit()
+
+
+def _closed(settings, listeners):
+    # A warning for each listener at which nobody could come in.
+    found = []
+    for hosts, port, _, own in listeners:
+        has_users = settings.password_file and own.get("password_file", 1)
+        if not has_users and not own.get("allow_anonymous", settings.allow_anonymous):
+            found.append(
+                "Nobody may come in at %s:%d, unless a hook accepts: there are no users. Add"
+                " `password_file FILE`, which `slotmq passwd FILE NAME` makes, or"
+                " `allow_anonymous true` to let in everybody." % (hosts[0], port)
+            )
     return found
 
 

@@ -50,13 +50,16 @@ record_full start word drop_oldest stop
 record_flush_interval start number 1 3600
 record_events start flag
 remote_admin start flag
+per_listener_settings start scope
 allow_anonymous live flag
+listener_allow_anonymous live flag
 allow_zero_length_clientid live flag
 password_file start text
 login_delay_max live number 0 60
 use_username_as_clientid live flag
 clientid_prefixes live prefix 65535
 auto_id_prefix live prefix 15
+listener_auto_id_prefix live prefix 15
 mqtt31_client_id_max live size 1 65535
 max_keepalive live number 0 65535
 connect_timeout live number 1 65535
@@ -86,17 +89,21 @@ log_dest live dest
 when_full live policy
 """
 
-# Settings that a listener may have of its own. The first three are for listeners only.
+# Settings that a listener may have of its own. The first five are for listeners only, and those in
+# SCOPED with per_listener_settings.
 _OF_LISTENER = (
-    "bind_interface socket_domain accept_protocol_versions max_qos max_topic_alias"
-    " max_topic_alias_broker"
+    "bind_interface socket_domain accept_protocol_versions listener_allow_anonymous"
+    " listener_auto_id_prefix max_qos max_topic_alias max_topic_alias_broker"
+    " use_username_as_clientid"
 )
+SCOPED = "allow_anonymous password_file auto_id_prefix allow_zero_length_clientid"
 
 
-def load(path, limits):
+def load(path, limits, is_public=False):
     """-> Settings, Limits, the place of each line that the start may find wrong, as FILE:LINE
-    ({key: place; (host, port): (key, place)}), and warnings."""
+    ({key: place; (host, port): (key, place)}), and warnings. is_public: see Reader."""
     reader = Reader(path, limits)
+    reader.is_public = is_public
     reader.open(path)
     settings = reader.finish()
     places = {}
@@ -111,7 +118,10 @@ def load(path, limits):
 
 class Reader:
     """Reads one configuration. is_foreign: it is another machine's, so that no file that it names
-    is opened; OF_BOARD: that is a board."""
+    is opened; OF_BOARD: that is a board. is_public: the command line adds a listener that is not
+    on loopback."""
+
+    is_public = False
 
     def __init__(self, path, limits, is_foreign=False):
         self.names = [path]  # of the files; the others are those of include_dir
@@ -165,12 +175,11 @@ class Reader:
         if key == "record":
             found = getattr(self.settings, key, ()) + (found,)
         self.lines[key] = self.at
-        of_listener = _OF_LISTENER.split()
-        if key in of_listener:
-            is_default = self._section is self.sections[0]
-            if not is_default or key in of_listener[:3]:
-                self._section[4][key] = found
-                return
+        keys = _OF_LISTENER.split()
+        keys = keys[:5] if self._section is self.sections[0] else keys
+        if key in keys or key in SCOPED.split() and _is_scoped(self):
+            self._section[4][key] = found
+            return
         if found is not None:
             setattr(self.settings, key, found)
 
@@ -309,6 +318,10 @@ def _row(key):
     return None
 
 
+def _is_scoped(reader):
+    return getattr(reader.settings, "per_listener_settings", False)
+
+
 def _resize(reader):
     try:
         reader.limits = reader.limits.replaced(reader.sizes)
@@ -341,10 +354,14 @@ def _add_listeners(reader):
             lines[host, port] = lines[before]
         elif domain and (":" in host) != (domain == "ipv6"):
             reader.fail(lines["socket_domain"], "socket_domain", "an address of %s" % domain)
+        for key in [key for key in options if key[:9] == "listener_"]:
+            options[key[9:]] = options.pop(key)
         settings.listeners.append((host, port, most, options))
+    if _is_scoped(reader):
+        reader.rare("one_file", None, settings)
     # With a listener configured, anonymous clients need an explicit yes, as in mosquitto 2.
-    if "allow_anonymous" not in lines:
-        settings.allow_anonymous = not settings.listeners
+    if "allow_anonymous" not in lines or _is_scoped(reader):
+        settings.allow_anonymous = not settings.listeners and not reader.is_public
 
 
 def _check_sizes(reader):

@@ -36,8 +36,6 @@ refused|websockets_origin http_dir|there are no WebSockets and no HTTP; clients 
 refused|enable_proxy_protocol proxy_protocol_v2_require_tls=false|there is no PROXY protocol; \
 let the proxy forward plain TCP
 refused|acl_file|not yet; hooks of a Python program decide who may publish and subscribe
-refused|per_listener_settings=false listener_allow_anonymous listener_auto_id_prefix|not yet; \
-`allow_anonymous` and `auto_id_prefix` are those of all listeners
 refused|plugin plugin_load plugin_use global_plugin auth_plugin plugin_opt_* auth_opt_* \
 auth_plugin_deny_special_chars=true|plugins of mosquitto are compiled for it; hooks of a Python \
 program do the same

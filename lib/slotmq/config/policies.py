@@ -87,7 +87,8 @@ def _accepts(settings, limits):
     size += 3 * (settings.max_keepalive not in (0, 65535))
     size += 5 * (settings.persistent_client_expiration > 0)
     if settings.allow_zero_length_clientid:
-        size += 11 + len(settings.auto_id_prefix)
+        own = [each[3].get("auto_id_prefix", b"") for each in settings.listeners]
+        size += 11 + max([len(prefix) for prefix in own + [settings.auto_id_prefix]])
     if settings.password_file:
         key = "password_file"
         size += 65  # the method's name, and v= with the server's signature

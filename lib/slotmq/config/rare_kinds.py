@@ -5,7 +5,7 @@
 # ValueError: what it expected.
 import os
 
-from slotmq.config.mosquitto_conf import OF_BOARD
+from slotmq.config.mosquitto_conf import OF_BOARD, SCOPED
 from slotmq.config.policies import WHEN_FULL, rows
 from slotmq.platform.runtime import MICROPYTHON, const
 
@@ -39,6 +39,26 @@ def _must_be_cpython(reader, otherwise):
     """ValueError on a board, and for one."""
     if MICROPYTHON or reader.is_foreign == OF_BOARD:
         raise ValueError(otherwise)
+
+
+def scope(reader, bounds, value):
+    """per_listener_settings: do the keys in SCOPED belong to the listener above them?"""
+    found = reader.flag(bounds, value)
+    before = [key for key in SCOPED.split() if key in reader.lines]
+    if found and before:
+        raise ValueError("a line above %s" % ", ".join(before))
+    return found
+
+
+def one_file(reader, bounds, settings):
+    """With per_listener_settings: the one password_file of all listeners that have users."""
+    for listener in settings.listeners:
+        path = listener[3].setdefault("password_file", None)
+        if path and settings.password_file not in (None, path):
+            text = "%s, the file of another listener: there is one table of users"
+            at = reader.lines["password_file"]
+            reader.fail(at, "password_file", text % settings.password_file)
+        settings.password_file = settings.password_file or path
 
 
 def device(reader, bounds, value):

@@ -15,7 +15,9 @@ _NOTICE = const(4)
 def reload_app(program):
     """Read an App's configuration again, and log what has changed."""
     try:
-        done, refused, warnings = reload(program.conf, program.limits, program.settings)
+        done, refused, warnings = reload(
+            program.conf, program.limits, program.settings, program.is_public
+        )
         program.open_log()
     except (ConfError, OSError) as error:
         for line in str(error).split("\n"):
@@ -31,11 +33,12 @@ def reload_app(program):
         log.write(_WARNING, "Only a restart changes: %s." % ", ".join(refused))
 
 
-def reload(path, limits, settings):
+def reload(path, limits, settings, is_public=False):
     """Change in `settings` what can change while running; if ConfError is raised, nothing.
 
     -> the keys that changed, the keys that only a restart can change, and warnings."""
     reader = Reader(path, limits)
+    reader.is_public = is_public
     reader.open(path)
     new = reader.finish(False)
     changed = []
@@ -62,4 +65,7 @@ def reload(path, limits, settings):
 
 def _fixed(listeners):
     # What only a restart can change of listeners.
-    return [each[:3] + (each[3].get("bind_interface"),) for each in listeners]
+    return [
+        each[:3] + (each[3].get("bind_interface"), each[3].get("password_file"))
+        for each in listeners
+    ]

@@ -61,13 +61,18 @@ def tick(now):
     if not IS_SMALL:
         return
     for name in loaded:
-        if not 0 <= now - loaded[name] < _AFTER:  # below 0: the clock's zero has moved since
+        if _is_idle(name, now):
             heap.lift()
-            forget(name)
+            for each in list(loaded):  # (a comprehension with `now` would allocate in each call)
+                if _is_idle(each, now):
+                    forget(each)
             _collect()
             heap.drop()
-            tick(now)  # begin again: the dict has changed
             return
+
+
+def _is_idle(name, now):
+    return not 0 <= now - loaded[name] < _AFTER  # below 0: the clock's zero has moved since
 
 
 def forget(name):

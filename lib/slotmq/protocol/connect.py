@@ -75,7 +75,8 @@ def handle(broker, conn, pkt, buf):
     code = check_login(broker, conn, fields)
     if code < 0:
         return _WAITS
-    code = code or choose_client_id(broker, conn, fields) or _check_client_id(broker, fields)
+    code = code or choose_client_id(broker, conn, fields)
+    code = code or _check_client_id(broker, conn, fields)
     if not code and fields.flags & _WILL:
         flags = fields.flags
         most = broker.conns.option(conn, "max_qos", broker.settings.max_qos)
@@ -148,33 +149,44 @@ def _flags_ok(flags, level):
 def check_login(broker, conn, fields):
     """May the client connect with this user name and password? 0, a return code, or -1: it waits
     until its password has been computed. A hook is asked after the file, and only forbids more."""
-    if broker.users:
+    option = broker.conns.option
+    has_users = broker.users and option(conn, "password_file", 1)
+    if has_users:
         code = broker.users.login(broker).check(broker, conn, fields)
         if code:
             return code
     if broker.may_connect:
         who = (fields.client_id, fields.user_name, fields.password)
         return broker.may_connect(*[fields.read(where) for where in who])
-    if broker.users or broker.settings.allow_anonymous:
+    if has_users or option(conn, "allow_anonymous", broker.settings.allow_anonymous):
         return 0
     return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # there are no users
 
 
 def choose_client_id(broker, conn, fields):
     """The client id that the configuration gives to the client; 0 or a return code."""
-    if broker.settings.use_username_as_clientid or broker.settings.clientid_prefixes:
+    settings = broker.settings
+    by_name = settings.use_username_as_clientid
+    by_name = broker.conns.option(conn, "use_username_as_clientid", by_name)
+    if by_name or settings.clientid_prefixes:
         return ondemand.take("access.client_id", broker.now).handle(broker, conn, fields)
     return 0
 
 
-def _check_client_id(broker, fields):
+def may_be_empty(broker, conn):
+    """May the client leave its id to the broker?"""
+    here = broker.settings.allow_zero_length_clientid
+    return broker.conns.option(conn, "allow_zero_length_clientid", here)
+
+
+def _check_client_id(broker, conn, fields):
     n = fields.client_id[1]
     if n > broker.limits.client_id_bytes or not _keep_alive_ok(broker, fields.keep_alive):
         return _BAD_CLIENT_ID
     if fields.level == 3:
         longest = broker.settings.mqtt31_client_id_max
         return _BAD_CLIENT_ID if n == 0 or longest and n > longest else 0
-    if n == 0 and not (fields.flags & _CLEAN and broker.settings.allow_zero_length_clientid):
+    if n == 0 and not (fields.flags & _CLEAN and may_be_empty(broker, conn)):
         return _BAD_CLIENT_ID  # [3.1.3-8]
     return 0
 

@@ -27,7 +27,7 @@ _WILL = const(4)
 
 def open_session(broker, conn, buf, fields):
     """Accept the client, if there is space for it; a result."""
-    ids, off, n = _client_id(broker, buf, fields)
+    ids, off, n = _client_id(broker, conn, buf, fields)
     if fields.v5:
         code = fields.v5.prepare(broker, conn, fields)
         if code:
@@ -117,14 +117,15 @@ def _store_will(broker, buf, fields):
     return msg
 
 
-def _client_id(broker, buf, fields):
+def _client_id(broker, conn, buf, fields):
     # -> (buffer, offset, length) of the client id; if it is empty, one is assigned [3.1.3-6].
     off, n = fields.client_id
     if n:
         return buf, off, n
+    prefix = broker.conns.option(conn, "auto_id_prefix", broker.settings.auto_id_prefix)
     while True:
         broker.auto_id += 1
-        name = b"%s%08x" % (broker.settings.auto_id_prefix, broker.auto_id)
+        name = b"%s%08x" % (prefix, broker.auto_id)
         if broker.sessions.find(name, 0, len(name)) == _NONE:
             fields.assigned = name
             return name, 0, len(name)

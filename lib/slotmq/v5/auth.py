@@ -45,6 +45,8 @@ def auth(broker, conn, pkt, buf, fields):
     from its address have failed; else a reason code."""
     exchanges = broker.five.exchanges
     hook = broker.five.hook(broker)
+    if hook is broker.five.scram and not broker.conns.option(conn, "password_file", 1):
+        hook = None  # the listener has no users
     code, data = _BAD_METHOD, None
     if conn in exchanges:
         code, data = _OK, exchanges[conn][2]  # the exchange is over

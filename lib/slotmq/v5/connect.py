@@ -4,7 +4,7 @@
 from slotmq.fast import utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
-from slotmq.protocol.connect import check_login, check_will, choose_client_id
+from slotmq.protocol.connect import check_login, check_will, choose_client_id, may_be_empty
 from slotmq.protocol.open_session import open_session, refuse
 from slotmq.v5 import connack
 from slotmq.v5.properties import scan
@@ -57,7 +57,7 @@ def handle(broker, conn, pkt, buf, fields):
     if result in (_OK, -2):
         return result and _WAITS
     if result < 0:
-        result = choose_client_id(broker, conn, fields) or v5.check_id(broker, fields)
+        result = choose_client_id(broker, conn, fields) or v5.check_id(broker, conn, fields)
     if result:
         return refuse(broker, conn, result, fields)
     if fields.flags & _WILL:
@@ -91,12 +91,12 @@ class Connect5:
             return _TOPIC_INVALID
         return _NO_RETAIN if flags & 32 and not broker.settings.retain_available else _OK
 
-    def check_id(self, broker, fields):
+    def check_id(self, broker, conn, fields):
         """A reason code, or 0."""
         n = fields.client_id[1]
         if n > broker.limits.client_id_bytes:
             return _CLIENT_ID
-        return _OK if n or broker.settings.allow_zero_length_clientid else _CLIENT_ID
+        return _OK if n or may_be_empty(broker, conn) else _CLIENT_ID
 
     def store_will(self, broker, buf, fields, flags):
         """The will in a message slot, or NONE."""

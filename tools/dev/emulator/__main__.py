@@ -63,6 +63,7 @@ def _run(folder: Path, forward: int) -> None:
             f"an emulated RP2040 runs: its REPL is {board.device}, its port {forward} is"
             f" {host}:{port}\n"
             f"slotmq deploy --board RPI_PICO_W --ppp --port {board.device} --reach {host}:{port}"
+            " --anonymous"
         )
         with suppress(KeyboardInterrupt):
             signal.pause()

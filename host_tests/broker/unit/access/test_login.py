@@ -3,7 +3,7 @@
 from login_case import ACCEPTED, BAD_LOGIN, GUESS, NOT_AUTHORIZED, PENCIL, TURNS, LoginCase
 from packets import PINGREQ, PINGRESP, connect, publish, subscribe, text
 
-from slotmq.access import login
+from slotmq.access import login, users_file
 
 
 class TestCodes(LoginCase):
@@ -122,6 +122,35 @@ class TestClientId(LoginCase):
     def test_a_made_up_client_id_has_its_own_prefix(self):
         self.start(clientid_prefixes=b"dev-", auto_id_prefix=b"dev-auto-", allow_anonymous=True)
         self.assertEqual(self.answer(""), [ACCEPTED])
+
+
+class TestUsersOfOneListener(LoginCase):
+    """The listener of these clients has no password_file; per_listener_settings is true."""
+
+    def start_with(self, **options):
+        self.start()
+        (listener,) = self.world.loop.listeners.listeners
+        listener.quota[3] = dict(password_file=None, **options)
+
+    def test_nobody_can_log_in_where_there_are_no_users(self):
+        self.start_with()
+        self.assertEqual(self.answer("a", **PENCIL), [BAD_LOGIN])
+        self.assertEqual(self.answer("a"), [NOT_AUTHORIZED])
+        method = b"\x15" + text("SCRAM-SHA-256") + b"\x16" + text("n,,n=user,r=x")
+        self.assertEqual(self.answer("a", level=5, properties=method)[0][3], 0x8C)
+        self.assertEqual(self.users.computed, 0)
+
+    def test_with_allow_anonymous_everybody_comes_in_whatever_he_sends(self):
+        self.start_with(allow_anonymous=True)
+        self.assertEqual(self.answer("a", **GUESS), [ACCEPTED])
+        self.assertEqual(self.answer("b"), [ACCEPTED])
+        self.assertEqual(self.users.computed, 0)
+
+    def test_a_reload_leaves_them_connected(self):
+        self.start_with(allow_anonymous=True)
+        self.open(connect("a"))
+        users_file.reload(self.broker, lambda *_: None)
+        self.assertNotEqual(self.broker.sessions.find(b"a", 0, 1), 0xFFFF)
 
 
 class TestWaiting(LoginCase):

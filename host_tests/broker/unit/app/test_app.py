@@ -82,6 +82,15 @@ class TestReload(Case):
         self.assertEqual(program.broker.told, ["apply_settings", "stop"])
         self.assertIn("changed: max_qos.", self.log_text())
 
+    def test_a_listener_of_the_network_stays_closed(self):
+        host = "--host", "0.0.0.0"
+        program = self.reload("max_qos 1", "max_qos 0", *host)
+        self.assertFalse(program.settings.allow_anonymous)
+        program = self.reload("max_qos 1", "allow_anonymous true", *host)
+        self.assertTrue(program.settings.allow_anonymous)
+        program = self.reload("allow_anonymous true", "max_qos 1", *host)
+        self.assertFalse(program.settings.allow_anonymous)
+
     def test_a_change_that_needs_a_restart_is_logged(self):
         self.reload("listener 1", "listener 2")
         self.assertIn("changed: nothing.", self.log_text())

@@ -50,6 +50,35 @@ class TestListeners(Case):
             with self.subTest(options=options):
                 self.assertEqual(self.started("-c", path, *options).opened, first + more)
 
+    def test_an_address_of_the_network_lets_nobody_in_without_users(self):
+        for host in ("0.0.0.0", "::", "192.0.2.7", "127.example.org"):
+            with self.subTest(host=host):
+                path = self.conf("max_qos 1")
+                made = self.started("--host", host, "-c", path)
+                self.assertFalse(made.settings.allow_anonymous)
+                self.assertIn(f"Nobody may come in at {host}:1883", self.log_text())
+                self.assertFalse(self.started("--host", host).settings.allow_anonymous)
+        for host in ("127.0.0.2", "::1", "localhost"):
+            with self.subTest(host=host):
+                self.assertTrue(self.started("--host", host).settings.allow_anonymous)
+
+    def test_an_explicit_line_lets_everybody_in(self):
+        path = self.conf("allow_anonymous true")
+        self.assertTrue(self.started("--host", "0.0.0.0", "-c", path).settings.allow_anonymous)
+        self.assertEqual(self.log_text(), "")
+
+    def test_the_log_names_each_listener_that_lets_nobody_in(self):
+        text = "listener 1884\nlistener 1885 ::1\nlistener_allow_anonymous true"
+        self.started("-c", self.conf(text))
+        (line,) = self.log_text().splitlines()
+        self.assertIn("Nobody may come in at 0.0.0.0:1884", line)
+        for hint in ("`slotmq passwd FILE NAME`", "`allow_anonymous true`"):
+            self.assertIn(hint, line)
+
+    def test_with_users_there_is_no_such_warning(self):
+        self.started("-c", self.conf("listener 1884\npassword_file users"))
+        self.assertEqual(self.log_text(), "")
+
     def test_an_address_in_use_is_closed_in_order(self):
         Broker.errors = {("::1", 1883): errno.EADDRINUSE}
         self.refused(1)

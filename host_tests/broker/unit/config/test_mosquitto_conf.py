@@ -285,7 +285,7 @@ class TestValues(Case):
 
     def test_flags(self):
         for row in rows(mosquitto_conf.FIELDS):
-            if row[2] == "flag":
+            if row[2] == "flag" and row[0][:9] != "listener_":
                 for value in (True, False):
                     text = "true" if value else "false"
                     found = settings(f"{row[0]} {text}")
@@ -544,6 +544,85 @@ class TestListenerOptions(Case):
         path = scratch.write("listener 1\nsocket_domain ipv4\nmax_qos 0")
         self.assertEqual(reload.reload(path, limits, found), ([], ["listener"], []))
         self.assertEqual(found.listeners[0][3], {"max_qos": 1})
+
+
+class TestSettingsOfEachListener(Case):
+    def options(self, text):
+        return [each[3] for each in settings(text).listeners]
+
+    def test_who_may_come_in_and_which_id_is_made_up(self):
+        text = (
+            "listener 1\nlistener_allow_anonymous true\nlistener 2\nlistener_auto_id_prefix two-\n"
+            "use_username_as_clientid true\n"
+        )
+        found = [
+            {"allow_anonymous": True},
+            {"auto_id_prefix": b"two-", "use_username_as_clientid": True},
+        ]
+        self.assertEqual(self.options(text), found)
+        self.assertFalse(settings(text).allow_anonymous)
+        self.assertFalse(settings(text).use_username_as_clientid)
+
+    def test_without_per_listener_settings_the_others_are_those_of_all(self):
+        text = "listener 1\nallow_anonymous true\npassword_file users\nlistener 2\n"
+        self.assertEqual(self.options(text), [{}, {}])
+        self.assertTrue(settings(text).allow_anonymous)
+
+    def test_they_need_a_listener(self):
+        for key in ("listener_allow_anonymous true", "listener_auto_id_prefix a-"):
+            self.refused(key, 1, key.split()[0], "a listener above it")
+        text = "\nper_listener_settings true\nallow_anonymous true\n"
+        self.refused(text, 3, "allow_anonymous", "a listener above it")
+
+    def test_per_listener_settings(self):
+        text = (
+            "per_listener_settings true\nlistener 1 127.0.0.1\nallow_anonymous true\n"
+            "allow_zero_length_clientid false\nlistener 2\npassword_file users\n"
+            "auto_id_prefix two-\n"
+        )
+        found = [
+            {"allow_anonymous": True, "allow_zero_length_clientid": False, "password_file": None},
+            {"password_file": "users", "auto_id_prefix": b"two-"},
+        ]
+        self.assertEqual(self.options(text), found)
+        self.assertEqual(settings(text).password_file, "users")
+        self.assertFalse(settings(text).allow_anonymous)
+
+    def test_a_listeners_own_key_is_stronger(self):
+        for lines in (
+            "allow_anonymous false\nlistener_allow_anonymous true",
+            "listener_allow_anonymous true\nallow_anonymous false",
+        ):
+            (found,) = self.options("per_listener_settings true\nlistener 1\n" + lines)
+            self.assertIs(found["allow_anonymous"], True)
+
+    def test_the_default_listener(self):
+        text = "per_listener_settings true\nport 1884\nallow_anonymous true"
+        self.assertIs(self.options(text)[0]["allow_anonymous"], True)
+
+    def test_per_listener_settings_after_one_of_them_is_refused(self):
+        text = "listener 1\nallow_anonymous true\nper_listener_settings true"
+        self.refused(text, 3, "per_listener_settings", "a line above allow_anonymous")
+        settings("allow_anonymous true\nlistener 1\nper_listener_settings false")
+
+    def test_a_second_file_of_users_is_refused(self):
+        text = "per_listener_settings true\nlistener 1\npassword_file a\nlistener 2\n"
+        self.refused(text + "password_file b", 5, "password_file", "one table of users")
+        self.assertEqual(settings(text + "password_file a").password_file, "a")
+
+    def test_the_longest_made_up_id_must_fit_connack(self):
+        text = "limit tx_bytes 64\nlistener 1\nlistener_auto_id_prefix "
+        self.refused(text + "me-and-you-", 1, "limit", "tx_bytes")
+        settings(text + "me-")
+
+    def test_a_reload_changes_all_but_the_file_of_users(self):
+        before = "per_listener_settings true\nlistener 1\nallow_anonymous true\n"
+        found, limits = load(before + "password_file a")
+        path = scratch.write(before.replace("true\n", "false\n").replace("false", "true", 1))
+        self.assertEqual(reload.reload(path, limits, found)[1], ["listener", "password_file"])
+        path = scratch.write(before + "auto_id_prefix a-\npassword_file a")
+        self.assertEqual(reload.reload(path, limits, found), (["listener"], [], []))
+        self.assertEqual(found.listeners[0][3]["auto_id_prefix"], b"a-")
 
 
 class TestReload(Case):

@@ -10,6 +10,8 @@ from slotmq import Broker, Limits, Settings
 
 ACCEPTED = b"\x20\x02\0\0"
 BAD_LEVEL = b"\x20\x02\0\1"
+BAD_CLIENT_ID = b"\x20\x02\0\2"
+NOT_AUTHORIZED = b"\x20\x02\0\5"
 
 
 class Case(unittest.TestCase):
@@ -124,6 +126,49 @@ class TestTopicAliases(Case):
             self.answers(client, packets5.subscribe(1, "#", 0))
             (answer,) = self.answers(client, packets5.publish(topic, b""))
             self.assertEqual(b"\x23\0\1" in packets5.read_publish(answer)[3], found)
+
+
+class TestWhoMayComeIn(Case):
+    def test_anonymous_clients_of_one_listener_only(self):
+        self.listener(Settings(sys_interval=0, allow_anonymous=False), allow_anonymous=True)
+        self.assertEqual(self.here(connect("a")).packets(), [ACCEPTED])
+        self.assertEqual(self.there(connect("b")).packets(), [NOT_AUTHORIZED])
+        self.assertEqual(self.here(packets5.connect("c")).packets()[0][3], 0)
+        self.assertEqual(self.there(packets5.connect("d")).packets()[0][3], 0x87)
+
+    def test_no_anonymous_clients_of_one_listener_only(self):
+        self.listener(allow_anonymous=False)
+        self.assertEqual(self.here(connect("a")).packets(), [NOT_AUTHORIZED])
+        self.assertEqual(self.there(connect("b")).packets(), [ACCEPTED])
+
+    def test_a_hook_may_still_let_them_in(self):
+        self.listener(allow_anonymous=False)
+        self.world.broker.may_connect = lambda *_: 0
+        self.assertEqual(self.here(connect("a")).packets(), [ACCEPTED])
+
+
+class TestClientIds(Case):
+    def test_a_made_up_one_has_the_listeners_prefix(self):
+        """[MQTT-3.1.3-6]"""
+        self.listener(auto_id_prefix=b"here-")
+        for come, prefix in ((self.here, b"here-"), (self.there, b"auto-")):
+            self.assertIn(prefix, come(packets5.connect("")).packets()[0])
+
+    def test_the_listener_may_make_up_none(self):
+        """[MQTT-3.1.3-8]"""
+        self.listener(allow_zero_length_clientid=False)
+        self.assertEqual(self.here(connect("")).packets(), [BAD_CLIENT_ID])
+        self.assertEqual(self.here(packets5.connect("")).packets()[0][3], 0x85)
+        self.assertEqual(self.there(connect("")).packets(), [ACCEPTED])
+
+    def test_the_user_name_as_client_id(self):
+        self.listener(use_username_as_clientid=True)
+        sessions = self.world.broker.sessions
+        self.assertEqual(self.here(connect("a", username="ann")).packets(), [ACCEPTED])
+        self.assertEqual(self.here(connect("b")).packets(), [NOT_AUTHORIZED])
+        self.assertEqual(self.there(connect("c", username="eve")).packets(), [ACCEPTED])
+        found = [sessions.find(name, 0, len(name)) != 0xFFFF for name in (b"ann", b"c", b"eve")]
+        self.assertEqual(found, [True, True, False])
 
 
 class TestVersions(Case):

@@ -1,0 +1,63 @@
+"""A board with users: who comes in, and users that change without a deploy."""
+
+import select
+import time
+
+from host_tests.broker.wire import codec
+
+from .conftest import Deployed
+
+BAD_LOGIN, NOT_AUTHORIZED = 4, 5  # CONNACK return codes [MQTT-3.2.2-4]
+ALICE = {"username": "alice", "password": b"sesame"}
+BOB = {"username": "bob", "password": b"other"}
+
+
+def answer(board: Deployed, **who: object) -> int:
+    """The return code of a CONNECT."""
+    return int(board.open().connect(codec.connect("c", **who)).code)  # type: ignore[arg-type]
+
+
+def test_the_first_user_comes_in_and_nobody_else(board: Deployed) -> None:
+    words = ["--user", "alice", "--password-stdin"]
+    said = board.deploy("", *words, typed="sesame\n")
+    assert "/users with the user alice" in said and "a message came back" in said
+    assert answer(board, **ALICE) == 0
+    assert answer(board, username="alice", password=b"sesam") == BAD_LOGIN
+    assert answer(board, username="bob", password=b"sesame") == BAD_LOGIN
+    assert answer(board) == NOT_AUTHORIZED
+
+
+def test_a_login_is_served_beside_others(board: Deployed) -> None:
+    """Printed: how long a login takes, and the longest wait of another client meanwhile."""
+    other = board.connect("other", **ALICE)
+    waiting = board.open()
+    began = time.monotonic()
+    waiting.send(codec.connect("waiting", username="alice", password=b"a guess"))
+    waits = []
+    while not select.select([waiting.sock], [], [], 0)[0]:
+        asked = time.monotonic()
+        other.ping()
+        waits.append(time.monotonic() - asked)
+    waiting.expect(codec.Connack(False, BAD_LOGIN))
+    print(f"{time.monotonic() - began:.1f} s, {len(waits)} pings, {max(waits):.2f} s at most")
+    assert len(waits) > 5
+
+
+def test_users_change_without_a_deploy(board: Deployed) -> None:
+    at = ["--port", board.board.device, "users"]
+    board.hang_up()
+    status, said = board.cli("passwd", *at, "bob", "--stdin", typed="other\n")
+    assert status == 0 and "the board starts again" in said, said
+    board.wait_until(lambda: board.comes_in(**BOB), "the broker with bob")
+    assert answer(board, **ALICE) == 0
+    board.hang_up()
+    assert board.cli("passwd", *at, "-D", "alice")[0] == 0
+    board.wait_until(lambda: board.comes_in(**BOB), "the broker without alice")
+    assert answer(board, **ALICE) == BAD_LOGIN
+
+
+def test_a_second_deploy_keeps_the_users(board: Deployed) -> None:
+    said = board.deploy(None)
+    assert "kept from the board" in said and "/users" in said
+    assert "it answers and requires a login" in said
+    assert answer(board, **BOB) == 0
