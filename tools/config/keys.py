@@ -24,6 +24,7 @@ with CPython
 port|=|mosquitto's default listener
 bind_address|=|its address
 max_connections|unlimited|of the listener above it; above the first `listener`, of all together
+global_max_connections|unlimited|of all listeners together
 bind_interface|=|of the listener above it: the network interface, on Linux with CPython
 socket_domain|=|of the listener above it: `ipv4` or `ipv6`, if it has no address; without it both
 accept_protocol_versions|=|of the listener above it: `3` (MQTT 3.1), `4` (3.1.1), `5`, with \
@@ -94,8 +95,10 @@ retry_interval|own|seconds until an unacknowledged packet is sent again; 0: only
 reconnect
 set_tcp_nodelay|false|`false`: TCP delays a small packet until the previous one is acknowledged
 sys_interval|=|seconds between two updates of `$SYS`; 0: no `$SYS`
-log_type|=|also subscribe, unsubscribe, debug, all, none
-log_dest|=|also stdout, none, `file PATH`
+log_type|=|also subscribe, unsubscribe, debug, all, none; several add up
+log_dest|=|also stdout, none, `file PATH`, `topic` ([messages](operate.md#the-log) below \
+`$SYS/broker/log/`), with CPython `syslog`; several add up
+log_facility|=|of `log_dest syslog`: `0` to `7` for `local0` to `local7`
 when_full|own|`when_full TABLE POLICY`, see [the table](../lib/DESIGN.md#what-is-full) and \
 [persistent sessions](#persistent-sessions)
 """
@@ -147,6 +150,8 @@ def _default(name: str, kind: str) -> str:
     value: Any = getattr(Settings, name, more.get(name))
     if kind in _TABLE and not value:
         return "table"
+    if name == "log_facility":
+        return "daemon"
     if kind == "types":
         return " ".join(word for bit, word in enumerate(_LOG_TYPES) if value >> bit & 1)
     if isinstance(value, bool):

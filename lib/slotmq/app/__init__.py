@@ -78,7 +78,11 @@ class App:
 
     def open_log(self):
         mask = _ALL_TYPES if self.verbose else self.settings.log_type
-        log.open_all(self.settings.log_dest, mask)
+        dests = self.settings.log_dest
+        sinks = ()
+        if "syslog" in dests or "topic" in dests:
+            sinks = borrow("app.log_sinks", "sinks", self.broker, self.settings)
+        log.open_all(dests, mask, sinks)
         self.broker.log_mask = mask
         self.broker.log = log.write
 

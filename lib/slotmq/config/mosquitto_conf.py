@@ -30,6 +30,7 @@ listener start listener
 port start port
 bind_address start address
 max_connections start most
+global_max_connections live size 1 65535
 bind_interface start device
 socket_domain start word ipv4 ipv6
 accept_protocol_versions live levels
@@ -83,6 +84,7 @@ set_tcp_nodelay live flag
 sys_interval live number 0 65535
 log_type live types error warning notice information subscribe unsubscribe debug
 log_dest live dest
+log_facility live number 0 7
 when_full live policy
 """
 
@@ -123,6 +125,7 @@ class Reader:
         self.failures = []  # (place, text)
         self.total = 0  # of all failures, also of those that are not kept
         self.warnings = []
+        self.plugins = None  # see config/plugins.py
         self.lines = {}  # key or name of a limit: place of its last line; for listeners see load()
         # Listeners: [host, port, max_connections, place of max_connections, other settings]. The
         # first is mosquitto's default listener, which `port` and `bind_address` set.
@@ -196,6 +199,8 @@ class Reader:
         resizes=False: the limits stay, since the tables are made."""
         if resizes:
             _resize(self)
+        if self.plugins:
+            ondemand.take("config.plugins", 0).check(self)
         _add_listeners(self)
         # A wrong `limit` line would make sizes wrong that may be right.
         if not any(": limit: " in text for _, text in self.failures):
@@ -229,7 +234,7 @@ class Reader:
         raise ValueError("a number from %s to %s" % (low, high))
 
     def size(self, bounds, value):
-        return 0 if value in ("0", "unlimited") else self.number(bounds, value)
+        return 0 if value in ("0", "-1", "unlimited") else self.number(bounds, value)
 
     def text(self, bounds, value):
         if not value:
@@ -243,25 +248,13 @@ class Reader:
         return found
 
     def types(self, bounds, value):
+        before = self.settings.log_type if "log_type" in self.lines else 0
+        if value in ("websockets", "internal"):
+            return before  # only mosquitto has such lines
         chosen = self.word(bounds + ["all", "none"], value)
         if chosen == "none":
             return 0
-        before = self.settings.log_type if "log_type" in self.lines else 0
         return 127 if chosen == "all" else before | 1 << bounds.index(chosen)
-
-    def dest(self, bounds, value):
-        if value == "none":
-            return ()
-        if value[:5] != "file ":
-            self.word(("stdout", "stderr", "none", "file PATH"), value)
-        elif not value[5:].strip():
-            raise ValueError("a file that can be written")
-        elif not self.is_foreign:
-            try:
-                open(value[5:].strip(), "a").close()
-            except OSError as error:
-                raise ValueError("a file that can be written (%s)" % error)
-        return (self.settings.log_dest if "log_dest" in self.lines else ()) + (value,)
 
     def limit(self, bounds, value):
         words = value.split()

@@ -1,7 +1,8 @@
 # log.py - the log: one line for each entry, to the configured destinations.
 #
-# Owns the destinations of the process, and `mask`, which has a bit for each type of line that is
-# written: error 1, warning 2, notice 4, information 8, subscribe 16, unsubscribe 32, debug 64.
+# Owns the destinations of the process: streams, and functions of (type, text) for syslog and
+# topics (app/log_sinks.py). And `mask`, which has a bit for each type of line that is written:
+# error 1, warning 2, notice 4, information 8, subscribe 16, unsubscribe 32, debug 64.
 # Callers test the mask first, so that no text is formatted in vain:
 # `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
 # Nothing is written before open_all(). Allocates the line.
@@ -15,30 +16,36 @@ _CLOCK_IS_SET = const(1700000000)  # an earlier time means that the clock is not
 
 mask = 0
 _outs = []
+_sinks = []
 _epoch = _YEAR_2000 if time.gmtime(0)[0] == 2000 else 0
 _start = int(time.time())
 
 
-def open_all(dests, types):
-    """Open the destinations; again after a reload, since files may have been moved away."""
+def open_all(dests, types, sinks=()):
+    """Open the destinations; again after a reload, since files may have been moved away. sinks:
+    the functions for those that are no streams."""
     global mask
     outs = []
     try:
         for dest in dests:
-            is_file = dest[:5] == "file "  # buffered by lines
-            outs.append(open(dest[5:].strip(), "a", 1) if is_file else getattr(sys, dest))
+            if dest[:5] == "file ":
+                outs.append(open(dest[5:].strip(), "a", 1))  # buffered by lines
+            elif dest[:3] == "std":
+                outs.append(getattr(sys, dest))
     except OSError:
         _close_all(outs)
         raise  # the old destinations stay
     close()
     mask = types
     _outs.extend(outs)
+    _sinks.extend(sinks)
 
 
 def close():
     global mask
     mask = 0
     _close_all(_outs)
+    _sinks.clear()
 
 
 def _close_all(outs):
@@ -59,6 +66,8 @@ def write(bit, text):
                 out.write(line)
         except (OSError, ValueError):
             pass  # a full disk, a closed pipe: the broker goes on
+    for sink in _sinks:
+        sink(bit, text)
 
 
 def now():

@@ -48,6 +48,7 @@ UPWARDS = (
     ("net", "control", "the loop's end"),
     ("net", "status.log_full_tables", "texts of the log"),
     ("embed", "interceptors", "hooks and the program's clients stand before the broker"),
+    ("status", "interceptors", "the log as messages is sent at the end of a turn"),
     ("broker", "control", "reload"),
     ("app", "recorder.start", "the program has a recorder"),
 )
@@ -63,6 +64,7 @@ PYTHON = {
     "platform.ondemand": "gc sys",
     "platform.runtime": "micropython sys",
     "platform.sockets_cpython": "os select socket stat time",
+    "platform.syslog_cpython": "syslog",
     "platform.sockets_micropython": "errno micropython select socket sys time",
     "fast.record": "sys",
     "fast.turn_cpython": "os time",

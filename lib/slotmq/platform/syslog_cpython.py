@@ -1,0 +1,28 @@
+# syslog_cpython.py - the system's log as a destination, on CPython. Owns nothing; allocates.
+import syslog
+
+# By the bits of platform/log.py; as in mosquitto
+_PRIORITIES = {
+    1: syslog.LOG_ERR,
+    2: syslog.LOG_WARNING,
+    4: syslog.LOG_NOTICE,
+    8: syslog.LOG_INFO,
+    16: syslog.LOG_NOTICE,
+    32: syslog.LOG_NOTICE,
+    64: syslog.LOG_DEBUG,
+}
+_LOCAL_STEP = syslog.LOG_LOCAL1 - syslog.LOG_LOCAL0
+
+
+def opened(facility):
+    """A function of (type, text) that writes to syslog. facility: 0 to 7 for local0 to local7, or
+    None for daemon."""
+    daemon = facility is None
+    where = syslog.LOG_DAEMON if daemon else syslog.LOG_LOCAL0 + facility * _LOCAL_STEP
+    syslog.openlog("slotmq", syslog.LOG_PID, where)
+    return write
+
+
+def write(bit, text):
+    if bit:  # 0: for files only
+        syslog.syslog(_PRIORITIES[bit], text)
