@@ -14,7 +14,6 @@ from slotmq.platform import log
 from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
-_ALL_TYPES = const(127)
 _ERROR = const(1)
 refused: list = []  # why main() did not start, for its caller
 # Orders and the methods of Broker that obey them. At the end of the stream nobody is left to send
@@ -77,14 +76,7 @@ class App:
         self.lock = None  # the open file that keeps other brokers from this one's journal
 
     def open_log(self):
-        mask = _ALL_TYPES if self.verbose else self.settings.log_type
-        dests = self.settings.log_dest
-        sinks = ()
-        if "syslog" in dests or "topic" in dests:
-            sinks = borrow("app.log_sinks", "sinks", self.broker, self.settings)
-        log.open_all(dests, mask, sinks)
-        self.broker.log_mask = mask
-        self.broker.log = log.write
+        borrow("app.log_dests", "open_log", self)
 
     def obey(self, stream):
         act = getattr(self.broker, _ORDERS.get(stream.read(1), ""), None)

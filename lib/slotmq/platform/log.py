@@ -1,8 +1,9 @@
 # log.py - the log: one line for each entry, to the configured destinations.
 #
-# Owns the destinations of the process: streams, and functions of (type, text) for syslog and
-# topics (app/log_sinks.py). And `mask`, which has a bit for each type of line that is written:
-# error 1, warning 2, notice 4, information 8, subscribe 16, unsubscribe 32, debug 64.
+# Owns the destinations of the process: files, terminals, and what app/log_dests.py makes for
+# others, which finds the type of a line in `current`. Owns `mask`, which has a bit for each type
+# of line that is written: error 1, warning 2, notice 4, information 8, subscribe 16,
+# unsubscribe 32, debug 64.
 # Callers test the mask first, so that no text is formatted in vain:
 # `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
 # Nothing is written before open_all(). Allocates the line.
@@ -15,37 +16,33 @@ _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
 _CLOCK_IS_SET = const(1700000000)  # an earlier time means that the clock is not set yet
 
 mask = 0
+current = 0  # the bit of the line that is being written
 _outs = []
-_sinks = []
 _epoch = _YEAR_2000 if time.gmtime(0)[0] == 2000 else 0
 _start = int(time.time())
 
 
-def open_all(dests, types, sinks=()):
-    """Open the destinations; again after a reload, since files may have been moved away. sinks:
-    the functions for those that are no streams."""
+def open_all(dests, types, others=()):
+    """Open the destinations; again after a reload, since files may have been moved away. others:
+    objects with write(line) and close()."""
     global mask
-    outs = []
+    outs = list(others)
     try:
         for dest in dests:
-            if dest[:5] == "file ":
-                outs.append(open(dest[5:].strip(), "a", 1))  # buffered by lines
-            elif dest[:3] == "std":
-                outs.append(getattr(sys, dest))
+            is_file = dest[:5] == "file "  # buffered by lines
+            outs.append(open(dest[5:].strip(), "a", 1) if is_file else getattr(sys, dest))
     except OSError:
         _close_all(outs)
         raise  # the old destinations stay
     close()
     mask = types
     _outs.extend(outs)
-    _sinks.extend(sinks)
 
 
 def close():
     global mask
     mask = 0
     _close_all(_outs)
-    _sinks.clear()
 
 
 def _close_all(outs):
@@ -57,17 +54,17 @@ def _close_all(outs):
 
 def write(bit, text):
     """Write a line of that type; 0: to files only, since it is printed anyway."""
+    global current
     if bit and not mask & bit:
         return
     line = "%d: %s\n" % (now(), text)
+    current = bit
     for out in _outs:
         try:
             if bit or out not in (sys.stdout, sys.stderr):
                 out.write(line)
         except (OSError, ValueError):
             pass  # a full disk, a closed pipe: the broker goes on
-    for sink in _sinks:
-        sink(bit, text)
 
 
 def now():

@@ -1,6 +1,8 @@
 # syslog_cpython.py - the system's log as a destination, on CPython. Owns nothing; allocates.
 import syslog
 
+from slotmq.platform import log
+
 # By the bits of platform/log.py; as in mosquitto
 _PRIORITIES = {
     1: syslog.LOG_ERR,
@@ -14,15 +16,17 @@ _PRIORITIES = {
 _LOCAL_STEP = syslog.LOG_LOCAL1 - syslog.LOG_LOCAL0
 
 
-def opened(facility):
-    """A function of (type, text) that writes to syslog. facility: 0 to 7 for local0 to local7, or
-    None for daemon."""
-    daemon = facility is None
-    where = syslog.LOG_DAEMON if daemon else syslog.LOG_LOCAL0 + facility * _LOCAL_STEP
-    syslog.openlog("slotmq", syslog.LOG_PID, where)
-    return write
+class Syslog:
+    """facility: 0 to 7 for local0 to local7, or None for daemon."""
 
+    def __init__(self, facility):
+        daemon = facility is None
+        where = syslog.LOG_DAEMON if daemon else syslog.LOG_LOCAL0 + facility * _LOCAL_STEP
+        syslog.openlog("slotmq", syslog.LOG_PID, where)
 
-def write(bit, text):
-    if bit:  # 0: for files only
-        syslog.syslog(_PRIORITIES[bit], text)
+    def write(self, line):
+        if log.current:  # else it is for files only
+            syslog.syslog(_PRIORITIES[log.current], line.partition(": ")[2].rstrip("\n"))
+
+    def close(self):
+        syslog.closelog()

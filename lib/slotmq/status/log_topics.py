@@ -9,15 +9,16 @@
 #
 # Owns the buffer and the interceptor of the end of a turn (interceptors.py). Loaded if the log has
 # this destination. Allocates.
-from slotmq.platform import heap, ondemand
-from slotmq.platform.log import now
+from slotmq.platform import heap, log, ondemand
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 _PACKET_MAX = const(10)
 _BUFFER = const(1024)  # bytes of the buffer on a board; on a computer 16 times as much
-_LINE_MAX = const(500)  # bytes of a line
-_BESIDE_LINE = const(48)  # bytes of a packet besides the line, at most
+_LINE_MAX = const(512)  # bytes of a line
+_BESIDE_LINE = const(36)  # bytes of a packet besides the line, at most
+_WARNING = const(2)
+_DEBUG = const(64)
 # By the bits of platform/log.py, from 1 to 32
 _NAMES = "E W N I M/subscribe M/unsubscribe"
 
@@ -32,11 +33,12 @@ class LogTopics:
         self.inner_finish_turn = None
         ondemand.take("interceptors", broker.now).log_topics(broker, self)
 
-    def add(self, bit, text):
-        """A line of the log."""
-        if not 0 < bit < 64 or self.is_sending or not self._is_wanted():
+    def write(self, line):
+        """A line of the log, as for a file."""
+        bit = log.current
+        if not 0 < bit < _DEBUG or self.is_sending or not self._is_wanted():
             return
-        data = text.encode()
+        data = line[:-1].encode()
         n = min(len(data), _LINE_MAX)
         at = self.used
         if at + 3 + n > len(self.buf):
@@ -48,6 +50,9 @@ class LogTopics:
         self.buf[at + 3 : at + 3 + n] = data[:n]
         self.used = at + 3 + n
         self.broker.turn_soon = 1  # if this is between two turns, the next one must not wait
+
+    def close(self):
+        """The interceptor stays, and gets no more lines."""
 
     def _is_wanted(self):
         subs = self.broker.subscriptions
@@ -78,7 +83,8 @@ class LogTopics:
             self._send(bit, bytes(self.buf[at : at + n]))
             at += n
         if self.lost:
-            self._send(2, b"%d lines of the log were not sent." % self.lost)
+            text = "%d: %d lines of the log were not sent." % (log.now(), self.lost)
+            self._send(_WARNING, text.encode())
             self.lost = 0
 
     def _send(self, bit, data):
@@ -90,6 +96,5 @@ class LogTopics:
         while bit > 1 << k:
             k += 1
         topic = b"$SYS/broker/log/" + _NAMES.split()[k].encode()
-        data = b"%d: " % now() + data[:most]
         publishing = ondemand.take("embed.publishing", broker.now)
-        publishing.send(broker, topic, data, 0, False)
+        publishing.send(broker, topic, data[:most], 0, False)
