@@ -74,6 +74,8 @@ retain_available|=|`false`: a client that publishes a retained message is discon
 max_inflight_messages|20|messages sent to one client and not yet acknowledged; also announced \
 to clients of MQTT 5.0 as Receive Maximum, if `limit received` is not less
 max_queued_messages|1000|messages waiting for one client
+max_queued_bytes|=|bytes of their payloads and properties: a message is dropped if so many wait \
+already; 0: no bound
 max_session_share|own|quota of one session: percent of `limit deliveries`, and of those \
 `messages` and `message_bytes` that no retained message uses
 max_offline_share|own|once this percentage of them is in use, clients that are not connected \
@@ -104,6 +106,7 @@ when_full|own|`when_full TABLE POLICY`, see [the table](../lib/DESIGN.md#what-is
 """
 _LOG_TYPES = ("error", "warning", "notice", "information")
 _TABLE = ("size", "most")  # kinds whose 0 means as many as the table has
+_UNSET = {"log_facility": "daemon", "max_queued_bytes": "0"}  # what it means if there is none
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 
@@ -150,8 +153,8 @@ def _default(name: str, kind: str) -> str:
     value: Any = getattr(Settings, name, more.get(name))
     if kind in _TABLE and not value:
         return "table"
-    if name == "log_facility":
-        return "daemon"
+    if name in _UNSET:
+        return _UNSET[name]
     if kind == "types":
         return " ".join(word for bit, word in enumerate(_LOG_TYPES) if value >> bit & 1)
     if isinstance(value, bool):

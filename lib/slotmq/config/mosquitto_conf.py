@@ -68,6 +68,7 @@ max_qos live number 0 2
 retain_available live flag
 max_inflight_messages live size 1 268435455
 max_queued_messages live size 1 268435455
+max_queued_bytes live number 0 1000000000
 max_session_share live number 1 100
 max_offline_share live number 1 100
 queue_qos0_messages live flag

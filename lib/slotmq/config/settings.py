@@ -8,8 +8,8 @@
 # instance, a list and a dict.
 from slotmq.platform import ondemand
 
-# The defaults are in access/login.py; without log_facility it is daemon
-_OF_OTHERS = " login_delay_max log_facility"
+# The first one's default is in access/login.py; the others are usually not there.
+_OF_OTHERS = " login_delay_max log_facility max_queued_bytes"
 _OF_JOURNAL = "persistence_location persistence_file persistence_sync autosave_interval"
 
 
