@@ -94,7 +94,7 @@ def in_process(broker, one):
 def log_topics(broker, one):
     """Let the log publish at the end of a turn. Its place among the others does not matter."""
     loop = broker._loop()
-    broker.log_topics = one
+    loop.log_topics = one
     one.inner_finish_turn = loop.finish_turn
     loop.finish_turn = one.finish_turn
 

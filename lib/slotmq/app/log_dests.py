@@ -30,5 +30,5 @@ def _others(settings, broker):
     if "topic" in settings.log_dest:
         from slotmq.status.log_topics import LogTopics
 
-        found.append(getattr(broker, "log_topics", None) or LogTopics(broker))
+        found.append(getattr(broker.loop, "log_topics", None) or LogTopics(broker))
     return found
