@@ -49,6 +49,7 @@ def test_each_line_has_its_priority(
         ("slotmq", syslog.LOG_PID, expected),
         *((err, "line 1"), (warning, "line 2"), (notice, "line 4"), (syslog.LOG_INFO, "line 8")),
         *((notice, "line 16"), (notice, "line 32"), (syslog.LOG_DEBUG, "line 64")),
+        (notice, "printed"),
         "closed",
     ]
 

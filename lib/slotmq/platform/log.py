@@ -53,7 +53,7 @@ def _close_all(outs):
 
 
 def write(bit, text):
-    """Write a line of that type; 0: to files only, since it is printed anyway."""
+    """Write a line of that type; 0: not to terminals, where it is printed anyway."""
     global current
     if bit and not mask & bit:
         return

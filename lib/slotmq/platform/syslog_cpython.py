@@ -5,6 +5,7 @@ from slotmq.platform import log
 
 # By the bits of platform/log.py; as in mosquitto
 _PRIORITIES = {
+    0: syslog.LOG_NOTICE,
     1: syslog.LOG_ERR,
     2: syslog.LOG_WARNING,
     4: syslog.LOG_NOTICE,
@@ -25,8 +26,7 @@ class Syslog:
         syslog.openlog("slotmq", syslog.LOG_PID, where)
 
     def write(self, line):
-        if log.current:  # else it is for files only
-            syslog.syslog(_PRIORITIES[log.current], line.partition(": ")[2].rstrip("\n"))
+        syslog.syslog(_PRIORITIES[log.current], line.partition(": ")[2].rstrip("\n"))
 
     def close(self):
         syslog.closelog()
