@@ -16,7 +16,7 @@ def opened(**settings: object) -> None:
     """Open the log of an app with these settings."""
     app = App()
     app.settings = Settings(**settings)
-    app.broker = SimpleNamespace()
+    app.broker = SimpleNamespace(settings=app.settings)
     app.open_log()
 
 

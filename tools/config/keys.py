@@ -23,8 +23,9 @@ listener|=|`listener PORT [ADDRESS]`; several add up. `listener 0 PATH`: a unix 
 with CPython
 port|=|mosquitto's default listener
 bind_address|=|its address
-max_connections|unlimited|of the listener above it; above the first `listener`, of all together
-global_max_connections|unlimited|of all listeners together
+max_connections|unlimited|of the listener above it, where a reload does not change it; above \
+the first `listener`, of all together
+global_max_connections|unlimited|of all listeners together; the lower of both counts
 bind_interface|=|of the listener above it: the network interface, on Linux with CPython
 socket_domain|=|of the listener above it: `ipv4` or `ipv6`, if it has no address; without it both
 accept_protocol_versions|=|of the listener above it: `3` (MQTT 3.1), `4` (3.1.1), `5`, with \

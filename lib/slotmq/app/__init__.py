@@ -14,6 +14,7 @@ from slotmq.platform import log
 from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
+_ALL_TYPES = const(127)
 _ERROR = const(1)
 refused: list = []  # why main() did not start, for its caller
 # Orders and the methods of Broker that obey them. At the end of the stream nobody is left to send
@@ -78,7 +79,10 @@ class App:
         self.lock = None  # the open file that keeps other brokers from this one's journal
 
     def open_log(self):
-        borrow("app.log_dests", "open_log", self)
+        mask = _ALL_TYPES if self.verbose else self.settings.log_type
+        log.open_all(self.settings.log_dest, mask, self.broker)
+        self.broker.log_mask = mask
+        self.broker.log = log.write
 
     def obey(self, stream):
         act = getattr(self.broker, _ORDERS.get(stream.read(1), ""), None)

@@ -29,8 +29,8 @@ FIELDS = """\
 listener start listener
 port start port
 bind_address start address
-max_connections start most
-global_max_connections live size 1 65535
+max_connections live most
+global_max_connections live total
 bind_interface start device
 socket_domain start word ipv4 ipv6
 accept_protocol_versions live levels
@@ -124,9 +124,10 @@ class Reader:
         self.settings = Settings()
         self.at = 0  # place of the line that is being read
         self.failures = []  # (place, text)
-        self.total = 0  # of all failures, also of those that are not kept
+        self.count = 0  # of all failures, also of those that are not kept
         self.warnings = []
         self.plugins = None  # see config/plugins.py
+        self.of_all = 0, 0  # global_max_connections and its place
         self.lines = {}  # key or name of a limit: place of its last line; for listeners see load()
         # Listeners: [host, port, max_connections, place of max_connections, other settings]. The
         # first is mosquitto's default listener, which `port` and `bind_address` set.
@@ -186,8 +187,8 @@ class Reader:
 
     def report(self, at, text):
         """Note an error."""
-        self.total += 1
-        if not ondemand.IS_SMALL or self.total <= _MOST_KEPT:
+        self.count += 1
+        if not ondemand.IS_SMALL or self.count <= _MOST_KEPT:
             self.failures.append((at, text))
 
     def place(self, at):
@@ -206,10 +207,12 @@ class Reader:
         # A wrong `limit` line would make sizes wrong that may be right.
         if not any(": limit: " in text for _, text in self.failures):
             _check_sizes(self)
-        if self.total:
+        if 0 < self.of_all[0] < (self.settings.max_connections or 65536):
+            self.settings.max_connections = self.of_all[0]
+        if self.count:
             texts = [text for _, text in sorted(self.failures)]
-            if self.total > len(texts):
-                texts.append("%d more errors" % (self.total - len(texts)))
+            if self.count > len(texts):
+                texts.append("%d more errors" % (self.count - len(texts)))
             raise ConfError("\n".join(texts))
         return self.settings
 
@@ -344,6 +347,8 @@ def _add_listeners(reader):
 def _check_sizes(reader):
     for _, _, most, at, _ in reader.sections:
         _check_size(reader, at, "max_connections", most, "connections")
+    most, at = reader.of_all
+    _check_size(reader, at, "global_max_connections", most, "connections")
     settings = reader.settings
     for key, limit in sized():
         _check_size(reader, reader.lines.get(key), key, getattr(settings, key), limit)

@@ -6,7 +6,6 @@
 # exceed. (This table and the next are texts: tuples of strings take 4 times the heap.)
 _TABLE_OF = """\
 max_connections connections
-global_max_connections connections
 max_inflight_messages inflight
 max_queued_messages queued
 message_size_limit max_packet

@@ -41,6 +41,11 @@ def _must_be_cpython(reader, otherwise):
         raise ValueError(otherwise)
 
 
+def total(reader, bounds, value):
+    """global_max_connections; the lower of it and max_connections counts."""
+    reader.of_all = reader.size((1, 65535), value), reader.at
+
+
 def dest(reader, bounds, value):
     """log_dest; several add up."""
     if value == "none":

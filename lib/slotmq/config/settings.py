@@ -30,7 +30,6 @@ class Settings:
     mqtt31_client_id_max = 0  # bytes, for MQTT 3.1 clients; its own rule is 23
     max_keepalive = 65535  # seconds; less than this also refuses keep-alive 0; 0: no bound
     max_connections = 0  # of all listeners together; 0, here and below: the table's size
-    global_max_connections = 0  # the same; the lower one counts
     connect_timeout = 10  # seconds that a connection may take to send CONNECT
     packet_timeout = 10  # seconds that a packet may stay incomplete
 

@@ -1,7 +1,7 @@
 # log.py - the log: one line for each entry, to the configured destinations.
 #
-# Owns the destinations of the process: files, terminals, and what app/log_dests.py makes for
-# others, which finds the type of a line in `current`. Owns `mask`, which has a bit for each type
+# Owns the destinations of the process: files, terminals, and for others what app/log_dests.py
+# makes, which finds the type of a line in `current`. Owns `mask`, which has a bit for each type
 # of line that is written: error 1, warning 2, notice 4, information 8, subscribe 16,
 # unsubscribe 32, debug 64.
 # Callers test the mask first, so that no text is formatted in vain:
@@ -10,6 +10,7 @@
 import sys
 import time
 
+from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
 _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
@@ -22,15 +23,17 @@ _epoch = _YEAR_2000 if time.gmtime(0)[0] == 2000 else 0
 _start = int(time.time())
 
 
-def open_all(dests, types, others=()):
-    """Open the destinations; again after a reload, since files may have been moved away. others:
-    objects with write(line) and close()."""
+def open_all(dests, types, broker=None):
+    """Open the destinations; again after a reload, since files may have been moved away."""
     global mask
-    outs = list(others)
+    outs = []
     try:
         for dest in dests:
-            is_file = dest[:5] == "file "  # buffered by lines
-            outs.append(open(dest[5:].strip(), "a", 1) if is_file else getattr(sys, dest))
+            if dest[:5] == "file ":
+                out = open(dest[5:].strip(), "a", 1)  # buffered by lines
+            else:
+                out = getattr(sys, dest, None)
+            outs.append(out or borrow("app.log_dests", "opened", dest, broker))
     except OSError:
         _close_all(outs)
         raise  # the old destinations stay

@@ -154,12 +154,9 @@ def _is_full(broker, conn, old):
     # Is the limit of connections reached, of the broker or of the listener? The client's older
     # connection does not count.
     quotas = broker.conns.quota
-    most = broker.limits.connections
-    s = broker.settings
-    if 0 < s.max_connections < most:
-        most = s.max_connections
-    if 0 < s.global_max_connections < most:
-        most = s.global_max_connections
+    most = broker.settings.max_connections
+    if most <= 0:
+        most = broker.limits.connections
     there = quotas[conn][_QUOTA_CONNECTED]
     if old != _NONE:
         most += 1

@@ -37,6 +37,7 @@ _LOADS = {
 # The loads on demand that do not go downwards: folder, module, reason. lib/DESIGN.md shows them.
 UPWARDS = (
     ("platform", "status.log_connections", "texts of the log"),
+    ("platform", "app.log_dests", "destinations of the log that few have"),
     ("config", "access.users_file", "a reload reads the users again"),
     ("delivery", "journal.compaction", "does a message need a row, while the medium is full?"),
     ("protocol", "journal.compaction", "is there space on the medium for a packet?"),

@@ -302,9 +302,20 @@ class TestValues(Case):
             self.assertEqual(settings("max_queued_messages " + value).max_queued_messages, 0)
 
     def test_all_listeners_together(self):
-        found = settings("listener 1\nmax_connections 2\nglobal_max_connections 3")
-        self.assertEqual((found.global_max_connections, found.max_connections), (3, 0))
-        self.refused("\nglobal_max_connections 5", 2, "global_max_connections", "connections")
+        key = "global_max_connections"
+        text = f"listener 1\nmax_connections 2\n{key} 3"
+        self.assertEqual(settings(text).max_connections, 3)
+        for one, other, expected in ((2, 3, 2), (3, 2, 2), (2, 0, 2), (0, 2, 2), (0, -1, 0)):
+            found = settings(f"{key} {other}\nmax_connections {one}")
+            self.assertEqual(found.max_connections, expected)
+        self.refused(f"\n{key} 5\nlistener 1\nmax_connections 2", 2, key, "limit connections")
+        self.refused(f"{key} none", 1, key, "1 to 65535")
+
+    def test_a_reload_changes_it(self):
+        found, limits = load("global_max_connections 3")
+        path = scratch.write("max_qos 2\nglobal_max_connections 2")
+        self.assertEqual(reload.reload(path, limits, found), (["max_connections"], [], []))
+        self.assertEqual(found.max_connections, 2)
 
     def test_words(self):
         self.assertEqual(settings("qos2_delivery release").qos2_delivery, "release")

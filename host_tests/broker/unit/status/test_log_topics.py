@@ -8,7 +8,6 @@ from fakes import Stream
 from packets import PINGREQ, connect, publish, read_publish, subscribe
 
 from slotmq.platform import log
-from slotmq.status.log_topics import LogTopics
 
 ERROR, WARNING, NOTICE, INFORMATION, SUBSCRIBE, UNSUBSCRIBE, DEBUG = (1 << k for k in range(7))
 EACH = 127
@@ -18,8 +17,8 @@ BUFFER = 16 * 1024  # on a computer
 class Case(BrokerCase):
     def start(self, limits=None, **settings):
         super().start(limits, **settings)
-        self.topics = LogTopics(self.broker)
-        log.open_all((), EACH, (self.topics,))
+        log.open_all(("topic",), EACH, self.broker)
+        self.topics = self.broker.loop.log_topics
         self.broker.log = log.write
         self.broker.log_mask = NOTICE
 
