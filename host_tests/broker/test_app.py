@@ -203,6 +203,36 @@ def test_the_pid_file_names_the_process_that_takes_signals(start: Start, tmp_pat
     assert not pid_file.exists()
 
 
+def test_the_log_as_messages_until_a_reload(start: Start, tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "log"
+    lines = f"listener {port} 127.0.0.1", "allow_anonymous true", f"log_dest file {log}"
+    path = conf(tmp_path, *lines, "log_dest topic")
+    run = start("-c", path)
+    run.headline()
+    where = "127.0.0.1", port
+    subscribe = codec.subscribe(1, ("$SYS/broker/log/N", 1))
+    with exchange(where, (CONNECT, CONNACK), (subscribe, bytes.fromhex("9003 0001 01"))) as reader:
+        exchange(where, (codec.connect("b"), CONNACK)).close()
+        got = b""
+        while b"Client 'b' [" not in got:
+            more = reader.recv(4096)
+            assert more, run.everything()
+            got += more
+        assert re.search(rb"\$SYS/broker/log/N\d{10}: New client connected from .* as 'b'", got)
+        conf(tmp_path, *lines)
+        run.process.send_signal(signal.SIGHUP)
+        run.wait_for(lambda: "changed: log_dest" in log.read_text(), "the reload")
+        exchange(where, (codec.connect("c"), CONNACK)).close()
+        run.wait_for(lambda: "Client 'c' [" in log.read_text(), "the next client")
+        reader.sendall(b"\xc0\0")
+        while not got.endswith(b"\xd0\0"):
+            more = reader.recv(4096)
+            assert more, run.everything()
+            got += more
+        assert b"as 'c'" not in got
+    run.stop()
+
+
 def test_verbose_logs_every_type(start: Start, tmp_path: Path) -> None:
     port = free_port()
     log = tmp_path / "log"

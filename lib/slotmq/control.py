@@ -22,7 +22,9 @@ def apply_settings(broker):
     window[1] = s.max_queued_messages or limits.queued
     broker.retained.quota = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
-    broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.quota // 100
+    count = broker.deliveries.slots * broker.retained.quota // 100
+    # With max_queued_bytes, delivery/quota.py is always asked.
+    broker.deliveries.count[5] = -1 if getattr(s, "max_queued_bytes", 0) else count
     # The lowest of all listeners: a higher QoS is looked at more closely.
     broker.max_qos = min([s.max_qos] + [each[3].get("max_qos", 2) for each in s.listeners])
     broker.queue_qos0 = s.queue_qos0_messages

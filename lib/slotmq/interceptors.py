@@ -11,6 +11,8 @@
 #     embed/hooks.py                              turn
 #   InProcessClients           the program asks   the end of a turn; which streams are polled
 #     embed/in_process.py      for a client
+#   LogTopics                  log_dest topic     the end of a turn
+#     status/log_topics.py
 #   _guard, here               with either of     turn() and run(): RuntimeError within a turn
 #                              these two
 #
@@ -85,6 +87,14 @@ def in_process(broker, one):
     broker.in_process = one
     one.inner_poller = loop.poller
     loop.poller = one
+    one.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = one.finish_turn
+
+
+def log_topics(broker, one):
+    """Let the log publish at the end of a turn. Its place among the others does not matter."""
+    loop = broker._loop()
+    loop.log_topics = one
     one.inner_finish_turn = loop.finish_turn
     loop.finish_turn = one.finish_turn
 

@@ -23,7 +23,9 @@ listener|=|`listener PORT [ADDRESS]`; several add up. `listener 0 PATH`: a unix 
 with CPython
 port|=|mosquitto's default listener
 bind_address|=|its address
-max_connections|unlimited|of the listener above it; above the first `listener`, of all together
+max_connections|unlimited|of the listener above it, where a reload does not change it; above \
+the first `listener`, of all together
+global_max_connections|unlimited|of all listeners together; the lower of both counts
 bind_interface|=|of the listener above it: the network interface, on Linux with CPython
 socket_domain|=|of the listener above it: `ipv4` or `ipv6`, if it has no address; without it both
 accept_protocol_versions|=|of the listener above it: `3` (MQTT 3.1), `4` (3.1.1), `5`, with \
@@ -80,6 +82,8 @@ retain_available|=|`false`: a client that publishes a retained message is discon
 max_inflight_messages|20|messages sent to one client and not yet acknowledged; also announced \
 to clients of MQTT 5.0 as Receive Maximum, if `limit received` is not less
 max_queued_messages|1000|messages waiting for one client
+max_queued_bytes|=|bytes of their payloads and properties: a message is dropped if so many wait \
+already; 0: no bound
 max_session_share|own|quota of one session: percent of `limit deliveries`, and of those \
 `messages` and `message_bytes` that no retained message uses
 max_offline_share|own|once this percentage of them is in use, clients that are not connected \
@@ -101,13 +105,16 @@ retry_interval|own|seconds until an unacknowledged packet is sent again; 0: only
 reconnect
 set_tcp_nodelay|false|`false`: TCP delays a small packet until the previous one is acknowledged
 sys_interval|=|seconds between two updates of `$SYS`; 0: no `$SYS`
-log_type|=|also subscribe, unsubscribe, debug, all, none
-log_dest|=|also stdout, none, `file PATH`
+log_type|=|also subscribe, unsubscribe, debug, all, none; several add up
+log_dest|=|also stdout, none, `file PATH`, `topic` ([messages](operate.md#the-log) below \
+`$SYS/broker/log/`), with CPython `syslog`; several add up
+log_facility|=|of `log_dest syslog`: `0` to `7` for `local0` to `local7`
 when_full|own|`when_full TABLE POLICY`, see [the table](../lib/DESIGN.md#what-is-full) and \
 [persistent sessions](#persistent-sessions)
 """
 _LOG_TYPES = ("error", "warning", "notice", "information")
 _TABLE = ("size", "most")  # kinds whose 0 means as many as the table has
+_UNSET = {"log_facility": "daemon", "max_queued_bytes": "0"}  # what it means if there is none
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 
@@ -154,6 +161,8 @@ def _default(name: str, kind: str) -> str:
     value: Any = getattr(Settings, name, more.get(name))
     if kind in _TABLE and not value:
         return "table"
+    if name in _UNSET:
+        return _UNSET[name]
     if kind == "types":
         return " ".join(word for bit, word in enumerate(_LOG_TYPES) if value >> bit & 1)
     if isinstance(value, bool):

@@ -18,7 +18,7 @@ _LOST = (
 
 
 def keeps_log(config: str | None, board: str) -> bool:
-    """Whether the configuration logs to a file, or not at all.
+    """Whether the configuration logs to a file, to syslog or to topics, or not at all.
 
     Errors in the file are ignored here: the start reports them."""
     from slotmq.config import mosquitto_conf, settings
@@ -28,7 +28,7 @@ def keeps_log(config: str | None, board: str) -> bool:
         with suppress(settings.ConfError):
             limits = import_module(f"slotmq_boards.{board}.limits").LIMITS
             found, *_ = mosquitto_conf.load(config, limits)
-    return not found.log_dest or any(where.startswith("file ") for where in found.log_dest)
+    return not found.log_dest or any(not where.startswith("std") for where in found.log_dest)
 
 
 def detach(*, keeps_log: bool) -> Callable[[], None]:

@@ -2,16 +2,42 @@
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
 
-from slotmq.config import other_keys
+from slotmq.config import mosquitto_conf, other_keys
 from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.config.policies import rows
+from slotmq.config.reload import reload
+from slotmq.config.settings import ConfError
 from slotmq_tools.cli import main
 from slotmq_tools.config import keys
+from slotmq_tools.config.check import check, preset
 from slotmq_tools.dev.keys import PAGE, written
+
+HOST = preset("HOST")
+
+
+class Theirs(NamedTuple):
+    """A key of mosquitto."""
+
+    part: str
+    default: str = ""  # "": none
+
+
+def _read_keys() -> dict[str, Theirs]:
+    lines = (Path(__file__).parent / "mosquitto_keys.tsv").read_text().splitlines()
+    rows = (line.split("\t") for line in lines if line[0] != "#")
+    return {name: Theirs(*rest) for name, *rest in rows}
+
+
+MOSQUITTO = _read_keys()
+
+
+def _of(*parts: str) -> list[str]:
+    return [name for name, key in MOSQUITTO.items() if key.part in parts]
 
 
 def slotmq(*arguments: object) -> Result:
@@ -102,25 +128,72 @@ class TestKeys:
         text = PAGE.read_text()
         assert written(text) == text
 
-    @pytest.mark.parametrize(
-        ("name", "ours", "mosquittos"),
-        [
-            ("set_tcp_nodelay", "true", "false"),
-            ("allow_duplicate_messages", "false", "true"),
-            ("persistence_file", "slotmq.db", "mosquitto.db"),
-            ("max_packet_size", "table", "2000000"),
-            ("sys_interval", "10", "10"),
-            ("record_segment_size", "16384", "not there"),
-        ],
-    )
-    def test_our_default_stands_beside_mosquittos(
-        self, name: str, ours: str, mosquittos: str
-    ) -> None:
-        (key,) = (key for key in keys.served() if key.name == name)
-        assert (key.ours, key.mosquittos) == (ours, mosquittos)
+    def test_mosquitto_has_each_key_and_no_other(self) -> None:
+        """The tables have every key of mosquitto, and name no other key that is not served."""
+        served = {key.name for key in keys.served()}
+        others = {key.name for key in keys.others()}
+        assert set(MOSQUITTO) - served - others == set()
+        assert others - set(MOSQUITTO) == {"scram_file"}
+
+    def test_our_default_stands_beside_mosquittos(self) -> None:
+        for key in keys.served():
+            theirs = MOSQUITTO[key.name].default if key.name in MOSQUITTO else "not there"
+            if key.name == "retry_interval":
+                theirs = "not there"  # mosquitto knows it and says that it is gone
+            assert key.mosquittos == (theirs or key.ours), key.name
+        (nodelay,) = (key for key in keys.served() if key.name == "set_tcp_nodelay")
+        assert (nodelay.ours, nodelay.mosquittos) == ("true", "false")
 
     def test_one_of_both_must_be_asked_for(self) -> None:
         assert slotmq("config").exit_code == 2
+
+
+class TestNeverPlain:
+    """A file that meant TLS, WebSockets or HTTP is never served as plain MQTT."""
+
+    @pytest.mark.parametrize("key", _of("tls", "bridge-tls"))
+    def test_tls(self, key: str, tmp_path: Path) -> None:
+        for before in (
+            (),
+            ("port 8883",),
+            ("listener 1883", "listener 8883 127.0.0.1"),
+            ("listener 8883", "connection cloud", "address example.org:8883"),
+        ):
+            for value in ("true", "/etc/server.pem", ""):
+                file = conf(tmp_path, *before, f"{key} {value}", "max_qos 1")
+                errors, _ = check(file, "HOST")
+                at = f"{file}:{len(before) + 1}: {key}: not served: "
+                assert [line for line in errors if line.startswith(at)], (before, value)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            *("protocol websockets", "protocol http_api", "protocol mqtts", "protocol"),
+            *("http_dir /www", "websockets_origin http://a", "enable_proxy_protocol 2"),
+            "proxy_protocol_v2_require_tls true",
+        ],
+    )
+    def test_protocols(self, line: str, tmp_path: Path) -> None:
+        file = conf(tmp_path, "listener 1883", "listener 9001", line)
+        result = slotmq("config", "check", file)
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"{file}:3: {line.split()[0]}: not served: ")
+
+    def test_plain_mqtt_may_be_said(self, tmp_path: Path) -> None:
+        off = "require_certificate", "use_identity_as_username", "use_subject_as_username"
+        lines = "listener 1883", "protocol mqtt", *(f"{key} false" for key in off)
+        assert slotmq("config", "check", conf(tmp_path, *lines)).exit_code == 0
+
+    def test_a_reload_that_asks_for_tls_changes_nothing(self, tmp_path: Path) -> None:
+        settings, limits, *_ = mosquitto_conf.load(conf(tmp_path, "listener 1883"), HOST)
+        file = conf(tmp_path, "listener 1883", "certfile a.crt", "max_qos 0")
+        with pytest.raises(ConfError, match="certfile: not served"):
+            reload(file, limits, settings)
+        assert settings.max_qos == 2
+
+    def test_each_part_has_keys(self) -> None:
+        assert len(_of("tls")) == 18
+        assert len(_of("bridge-tls")) == 13
 
 
 class TestBudget:

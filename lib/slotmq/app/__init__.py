@@ -81,7 +81,7 @@ class App:
 
     def open_log(self):
         mask = _ALL_TYPES if self.verbose else self.settings.log_type
-        log.open_all(self.settings.log_dest, mask)
+        log.open_all(self.settings.log_dest, mask, self.broker)
         self.broker.log_mask = mask
         self.broker.log = log.write
 

@@ -29,7 +29,8 @@ FIELDS = """\
 listener start listener
 port start port
 bind_address start address
-max_connections start most
+max_connections live most
+global_max_connections live total
 bind_interface start device
 socket_domain start word ipv4 ipv6
 accept_protocol_versions live levels
@@ -70,6 +71,7 @@ max_qos live number 0 2
 retain_available live flag
 max_inflight_messages live size 1 268435455
 max_queued_messages live size 1 268435455
+max_queued_bytes live number 0 1000000000
 max_session_share live number 1 100
 max_offline_share live number 1 100
 queue_qos0_messages live flag
@@ -86,6 +88,7 @@ set_tcp_nodelay live flag
 sys_interval live number 0 65535
 log_type live types error warning notice information subscribe unsubscribe debug
 log_dest live dest
+log_facility live number 0 7
 when_full live policy
 """
 
@@ -131,8 +134,10 @@ class Reader:
         self.settings = Settings()
         self.at = 0  # place of the line that is being read
         self.failures = []  # (place, text)
-        self.total = 0  # of all failures, also of those that are not kept
+        self.count = 0  # of all failures, also of those that are not kept
         self.warnings = []
+        self.plugins = None  # see config/plugins.py
+        self.of_all = 0, 0  # global_max_connections and its place
         self.lines = {}  # key or name of a limit: place of its last line; for listeners see load()
         # Listeners: [host, port, max_connections, place of max_connections, other settings]. The
         # first is mosquitto's default listener, which `port` and `bind_address` set.
@@ -191,8 +196,8 @@ class Reader:
 
     def report(self, at, text):
         """Note an error."""
-        self.total += 1
-        if not ondemand.IS_SMALL or self.total <= _MOST_KEPT:
+        self.count += 1
+        if not ondemand.IS_SMALL or self.count <= _MOST_KEPT:
             self.failures.append((at, text))
 
     def place(self, at):
@@ -205,14 +210,18 @@ class Reader:
         resizes=False: the limits stay, since the tables are made."""
         if resizes:
             _resize(self)
+        if self.plugins:
+            ondemand.take("config.plugins", 0).check(self)
         _add_listeners(self)
         # A wrong `limit` line would make sizes wrong that may be right.
         if not any(": limit: " in text for _, text in self.failures):
             _check_sizes(self)
-        if self.total:
+        if 0 < self.of_all[0] < (self.settings.max_connections or 65536):
+            self.settings.max_connections = self.of_all[0]
+        if self.count:
             texts = [text for _, text in sorted(self.failures)]
-            if self.total > len(texts):
-                texts.append("%d more errors" % (self.total - len(texts)))
+            if self.count > len(texts):
+                texts.append("%d more errors" % (self.count - len(texts)))
             raise ConfError("\n".join(texts))
         return self.settings
 
@@ -238,7 +247,7 @@ class Reader:
         raise ValueError("a number from %s to %s" % (low, high))
 
     def size(self, bounds, value):
-        return 0 if value in ("0", "unlimited") else self.number(bounds, value)
+        return 0 if value in ("0", "-1", "unlimited") else self.number(bounds, value)
 
     def text(self, bounds, value):
         if not value:
@@ -252,25 +261,13 @@ class Reader:
         return found
 
     def types(self, bounds, value):
+        before = self.settings.log_type if "log_type" in self.lines else 0
+        if value in ("websockets", "internal"):
+            return before  # only mosquitto has such lines
         chosen = self.word(bounds + ["all", "none"], value)
         if chosen == "none":
             return 0
-        before = self.settings.log_type if "log_type" in self.lines else 0
         return 127 if chosen == "all" else before | 1 << bounds.index(chosen)
-
-    def dest(self, bounds, value):
-        if value == "none":
-            return ()
-        if value[:5] != "file ":
-            self.word(("stdout", "stderr", "none", "file PATH"), value)
-        elif not value[5:].strip():
-            raise ValueError("a file that can be written")
-        elif not self.is_foreign:
-            try:
-                open(value[5:].strip(), "a").close()
-            except OSError as error:
-                raise ValueError("a file that can be written (%s)" % error)
-        return (self.settings.log_dest if "log_dest" in self.lines else ()) + (value,)
 
     def limit(self, bounds, value):
         words = value.split()
@@ -367,6 +364,8 @@ def _add_listeners(reader):
 def _check_sizes(reader):
     for _, _, most, at, _ in reader.sections:
         _check_size(reader, at, "max_connections", most, "connections")
+    most, at = reader.of_all
+    _check_size(reader, at, "global_max_connections", most, "connections")
     settings = reader.settings
     for key, limit in sized():
         _check_size(reader, reader.lines.get(key), key, getattr(settings, key), limit)

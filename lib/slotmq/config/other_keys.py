@@ -4,8 +4,9 @@
 #
 # A row of OTHERS is `status|keys|text`. For `alias` the text is the served key. `ignored`: the
 # line is accepted and has no effect; the log warns. `refused`: the file is not used. The text of
-# these two says why, and what to do instead. `key=value`: with that value the line asks for what
-# the broker does anyway, so it is accepted without a warning. `key_*`: each key that begins so.
+# these two says why, and what to do instead. `plugin`: see config/plugins.py. `key=value`: with
+# that value the line asks for what the broker does anyway, so it is accepted without a warning.
+# `key_*`: each key that begins so.
 from slotmq.config import policies
 from slotmq.config.capacities import fields
 from slotmq.config.mosquitto_conf import FIELDS
@@ -25,7 +26,9 @@ writes each promise at once
 ignored|packet_buffer_size websockets_headers_size|`limit rx_bytes` and `limit tx_bytes` are the \
 sizes of buffers
 ignored|websockets_log_level=0|there are no WebSockets
+ignored|mptcp=false|the listener accepts plain TCP, which such clients use too
 ignored|check_retain_source|there are no access lists that could change
+ignored|retain_expiry_interval|expired retained messages are removed at once
 refused|protocol=mqtt|only mqtt is served, neither WebSockets nor HTTP
 refused|cafile capath certfile keyfile crlfile ciphers ciphers_tls1.3 dhparamfile tls_version \
 tls_engine tls_engine_kpass_sha1 tls_keyform require_certificate=false psk_file psk_hint \
@@ -36,16 +39,16 @@ refused|websockets_origin http_dir|there are no WebSockets and no HTTP; clients 
 refused|enable_proxy_protocol proxy_protocol_v2_require_tls=false|there is no PROXY protocol; \
 let the proxy forward plain TCP
 refused|acl_file|not yet; hooks of a Python program decide who may publish and subscribe
-refused|plugin plugin_load plugin_use global_plugin auth_plugin plugin_opt_* auth_opt_* \
-auth_plugin_deny_special_chars=true|plugins of mosquitto are compiled for it; hooks of a Python \
-program do the same
+plugin|plugin plugin_load plugin_use global_plugin auth_plugin plugin_opt_* auth_opt_*|only \
+`mosquitto_password_file.so` and `mosquitto_acl_file.so`, which are built in; hooks of a Python \
+program do what others do
+refused|auth_plugin_deny_special_chars=true|pattern rules never match for names with `+` or `#`
 refused|mount_point|each topic would be rewritten in both directions; let the clients use topics \
 with this prefix
-refused|max_inflight_bytes=0 max_queued_bytes=0|no count of bytes is kept for each session; \
-`max_inflight_messages`, `max_queued_messages` and `max_session_share` bound it
+refused|max_inflight_bytes=0|what is in flight is counted in messages; `max_inflight_messages` \
+and the largest message bound its bytes
 refused|memory_limit=0|all tables are allocated at the start; lower a `limit`, see `slotmq budget`
 refused|global_max_clients=-1|`limit sessions` is the number of clients, connected or not
-refused|retain_expiry_interval|publish with a message expiry interval (MQTT 5.0)
 refused|enable_control_api=false|there is no $CONTROL; `$SYS/#` shows the state
 refused|connection address addresses topic start_type idle_timeout restart_timeout round_robin \
 threshold keepalive_interval cleansession local_cleansession clientid remote_clientid \
@@ -53,8 +56,8 @@ local_clientid local_password local_username password remote_password username r
 notifications notifications_local_only notification_topic try_private bridge_alpn \
 bridge_attempt_unsubscribe bridge_bind_address bridge_cafile bridge_capath bridge_certfile \
 bridge_ciphers bridge_ciphers_tls1.3 bridge_identity bridge_insecure bridge_keyfile \
-bridge_max_packet_size bridge_max_topic_alias bridge_outgoing_retain bridge_protocol_version \
-bridge_psk bridge_receive_maximum bridge_reload_type bridge_require_ocsp \
+bridge_max_packet_size bridge_max_topic_alias bridge_mptcp bridge_outgoing_retain \
+bridge_protocol_version bridge_psk bridge_receive_maximum bridge_reload_type bridge_require_ocsp \
 bridge_session_expiry_interval bridge_tcp_keepalive bridge_tcp_user_timeout \
 bridge_tls_use_os_certs bridge_tls_version|there are no bridges yet; let another broker connect \
 to this one as a client
@@ -75,6 +78,8 @@ def take(reader, key, value):
         raise ValueError("a key of slotmq or mosquitto" + _suggestion(key, known))
     if status == "alias":
         reader.set(text, value)
+    elif status == "plugin":
+        ondemand.take("config.plugins", 0).take(reader, key, value, text)
     elif status == "refused":
         reader.report(reader.at, "%s: %s: not served: %s" % (place, key, text))
     elif status and (not ondemand.IS_SMALL or len(reader.warnings) < _MOST_KEPT):
@@ -94,7 +99,8 @@ def find(key, value):
         for name in names.split():
             name, _, same = name.partition("=")
             if name == key or name[-1] == "*" and key.startswith(name[:-1]):
-                return ("", "") if same and same == value else (status, text)
+                is_same = same and same in (value, {"0": "false", "1": "true"}.get(value))
+                return ("", "") if is_same else (status, text)
     return None, None
 
 

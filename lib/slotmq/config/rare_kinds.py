@@ -61,6 +61,29 @@ def one_file(reader, bounds, settings):
         settings.password_file = settings.password_file or path
 
 
+def total(reader, bounds, value):
+    """global_max_connections; the lower of it and max_connections counts."""
+    reader.of_all = reader.size((1, 65535), value), reader.at
+
+
+def dest(reader, bounds, value):
+    """log_dest; several add up."""
+    if value == "none":
+        return ()
+    if value == "syslog":
+        _must_be_cpython(reader, "another destination; syslog needs CPython")
+    elif value[:5] != "file ":
+        reader.word(("stdout", "stderr", "syslog", "topic", "none", "file PATH"), value)
+    elif not value[5:].strip():
+        raise ValueError("a file that can be written")
+    elif not reader.is_foreign:
+        try:
+            open(value[5:].strip(), "a").close()
+        except OSError as error:
+            raise ValueError("a file that can be written (%s)" % error)
+    return (reader.settings.log_dest if "log_dest" in reader.lines else ()) + (value,)
+
+
 def device(reader, bounds, value):
     _must_be_cpython(reader, "`listener PORT ADDRESS` instead; this needs CPython on Linux")
     return reader.text(bounds, value)

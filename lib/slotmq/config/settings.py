@@ -8,7 +8,8 @@
 # instance, a list and a dict.
 from slotmq.platform import ondemand
 
-_OF_LOGIN = " login_delay_max"  # its default is in access/login.py
+# The first one's default is in access/login.py; the others are usually not there.
+_OF_OTHERS = " login_delay_max log_facility max_queued_bytes"
 _OF_JOURNAL = "persistence_location persistence_file persistence_sync autosave_interval"
 
 
@@ -61,7 +62,7 @@ class Settings:
     set_tcp_nodelay = True  # mosquitto has false: small writes wait for acknowledgements then
     sys_interval = 10  # seconds between two updates of $SYS; 0: none
     log_type = 15  # platform/log.py's bits: error, warning, notice, information
-    log_dest = ("stderr",)  # "stdout", "stderr", "file PATH"
+    log_dest = ("stderr",)  # "stdout", "stderr", "file PATH", "syslog", "topic"
     pid_file = None
 
     def __init__(self, when_full=None, **values):
@@ -71,7 +72,7 @@ class Settings:
         self.when_full = ondemand.take("config.policies", 0).defaults()
         self.when_full.update(when_full or {})
         for name in values:
-            if not hasattr(self, name) and name not in (_OF_JOURNAL + _OF_LOGIN).split():
+            if not hasattr(self, name) and name not in (_OF_JOURNAL + _OF_OTHERS).split():
                 raise TypeError("Settings has no " + name)
             setattr(self, name, values[name])
 

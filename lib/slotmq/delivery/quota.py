@@ -1,5 +1,6 @@
 # quota.py - how much of the space for messages a session may have, once much of it is in use
-# (is_tight() of delivery/routing.py). Loaded on demand; owns nothing. Does not allocate.
+# (is_tight() of delivery/routing.py), and max_queued_bytes, with which it always counts as tight.
+# Loaded on demand; owns nothing. Does not allocate.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -14,6 +15,9 @@ def may_hold(broker, fields):
     connection get nothing more, and each other session at most an equal part of the rest. A
     session without any message may have one while it is connected."""
     session, msg, new_size, freed, n = fields
+    most = getattr(broker.settings, "max_queued_bytes", 0)
+    if n and most and _has_queued(broker, session, most):
+        return False
     sessions = broker.sessions
     messages = broker.messages
     arena = messages.arena
@@ -45,6 +49,22 @@ def may_hold(broker, fields):
         return False
     most = most * share // share_of
     return not blocks or slots < most and blocks + size <= most_blocks * share // share_of
+
+
+def _has_queued(broker, session, most):
+    # Do so many bytes wait behind what the window can take? As in mosquitto, a message may begin
+    # below the limit and end above it.
+    sessions = broker.sessions
+    deliveries = broker.deliveries
+    waiting = sessions.queued[session]
+    if sessions.conn[session] != _NONE:
+        waiting += min(sessions.inflight[session] - deliveries.window[0], 0)
+    entry = sessions.tail[session]
+    while waiting > 0 and most > 0:
+        most -= broker.messages.payload_len[deliveries.msg[entry]]
+        entry = deliveries.prev[entry]
+        waiting -= 1
+    return most <= 0
 
 
 def _used(broker, session):

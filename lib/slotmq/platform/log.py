@@ -1,32 +1,39 @@
 # log.py - the log: one line for each entry, to the configured destinations.
 #
-# Owns the destinations of the process, and `mask`, which has a bit for each type of line that is
-# written: error 1, warning 2, notice 4, information 8, subscribe 16, unsubscribe 32, debug 64.
+# Owns the destinations of the process: files, terminals, and for others what app/log_dests.py
+# makes, which finds the type of a line in `current`. Owns `mask`, which has a bit for each type
+# of line that is written: error 1, warning 2, notice 4, information 8, subscribe 16,
+# unsubscribe 32, debug 64.
 # Callers test the mask first, so that no text is formatted in vain:
 # `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
 # Nothing is written before open_all(). Allocates the line.
 import sys
 import time
 
+from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
 _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
 _CLOCK_IS_SET = const(1700000000)  # an earlier time means that the clock is not set yet
 
 mask = 0
+current = 0  # the bit of the line that is being written
 _outs = []
 _epoch = _YEAR_2000 if time.gmtime(0)[0] == 2000 else 0
 _start = int(time.time())
 
 
-def open_all(dests, types):
+def open_all(dests, types, broker=None):
     """Open the destinations; again after a reload, since files may have been moved away."""
     global mask
     outs = []
     try:
         for dest in dests:
-            is_file = dest[:5] == "file "  # buffered by lines
-            outs.append(open(dest[5:].strip(), "a", 1) if is_file else getattr(sys, dest))
+            if dest[:5] == "file ":
+                out = open(dest[5:].strip(), "a", 1)  # buffered by lines
+            else:
+                out = getattr(sys, dest, None)
+            outs.append(out or borrow("app.log_dests", "opened", dest, broker))
     except OSError:
         _close_all(outs)
         raise  # the old destinations stay
@@ -49,10 +56,12 @@ def _close_all(outs):
 
 
 def write(bit, text):
-    """Write a line of that type; 0: to files only, since it is printed anyway."""
+    """Write a line of that type; 0: not to terminals, where it is printed anyway."""
+    global current
     if bit and not mask & bit:
         return
     line = "%d: %s\n" % (now(), text)
+    current = bit
     for out in _outs:
         try:
             if bit or out not in (sys.stdout, sys.stderr):

@@ -5,6 +5,7 @@ installed daemon uses port 1883.
 """
 
 from functools import cache
+from pathlib import Path
 
 from ...fetch import debian
 
@@ -32,3 +33,13 @@ def subscribe() -> list[str]:
 def passwd() -> list[str]:
     """The command line of mosquitto_passwd, without options."""
     return _unpacked().command("usr/bin/mosquitto_passwd")
+
+
+def example() -> Path:
+    """mosquitto.conf with every key as a comment, and its default."""
+    return _unpacked().root / "usr/share/doc/mosquitto/examples/mosquitto.conf"
+
+
+def installed() -> Path:
+    """The mosquitto.conf of a new installation."""
+    return _unpacked().root / "etc/mosquitto/mosquitto.conf"

@@ -37,6 +37,7 @@ _LOADS = {
 # The loads on demand that do not go downwards: folder, module, reason. lib/DESIGN.md shows them.
 UPWARDS = (
     ("platform", "status.log_connections", "texts of the log"),
+    ("platform", "app.log_dests", "destinations of the log that few have"),
     ("config", "access.users_file", "a reload reads the users again"),
     ("delivery", "journal.compaction", "does a message need a row, while the medium is full?"),
     ("protocol", "journal.compaction", "is there space on the medium for a packet?"),
@@ -48,6 +49,7 @@ UPWARDS = (
     ("net", "control", "the loop's end"),
     ("net", "status.log_full_tables", "texts of the log"),
     ("embed", "interceptors", "hooks and the program's clients stand before the broker"),
+    ("status", "interceptors", "the log as messages is sent at the end of a turn"),
     ("broker", "control", "reload"),
     ("app", "recorder.start", "the program has a recorder"),
 )
@@ -63,6 +65,7 @@ PYTHON = {
     "platform.ondemand": "gc sys",
     "platform.runtime": "micropython sys",
     "platform.sockets_cpython": "os select socket stat time",
+    "platform.syslog_cpython": "syslog",
     "platform.sockets_micropython": "errno micropython select socket sys time",
     "fast.record": "sys",
     "fast.turn_cpython": "os time",

@@ -156,7 +156,7 @@ class TestOtherKeys(Case):
         served = [row[0] for row in rows(mosquitto_conf.FIELDS)]
         seen = set()
         for status, keys, text in other_keys.rows():
-            self.assertIn(status, ("alias", "ignored", "refused"))
+            self.assertIn(status, ("alias", "ignored", "plugin", "refused"))
             self.assertTrue(text)
             if status == "alias":
                 self.assertIn(text, served)
@@ -188,29 +188,15 @@ class TestOtherKeys(Case):
         for _, keys, _ in other_keys.rows():
             for key in keys.split():
                 if "=" in key:
-                    _, warnings = self.read(key.replace("=", " "))
+                    key, value = key.split("=")
+                    digit = {"true": "1", "false": "0"}.get(value, value)
+                    _, warnings = self.read(f"{key} {value}\n{key} {digit}")
                     self.assertEqual(warnings, [])
 
     def test_other_spellings(self):
         found, warnings = self.read("maximum_qos 1\nretained_persistence true")
         self.assertEqual((found.max_qos, found.persistence, warnings), (1, True, []))
         self.refused("\nmaximum_qos 3", 2, "maximum_qos", "0 to 2")
-
-    def test_a_file_that_meant_tls_is_never_served_as_plain_mqtt(self):
-        listener = "listener 8883\n"
-        for line in (
-            "cafile /etc/ca.crt",
-            "capath /etc/certs",
-            "certfile /etc/server.crt",
-            "keyfile /etc/server.key",
-            "psk_file /etc/psk",
-            "psk_hint hint",
-            "tls_version tlsv1.3",
-            "require_certificate true",
-        ):
-            with self.assertRaises(ConfError) as caught:
-                load(listener + line)
-            self.assertIn("no TLS", str(caught.exception))
 
     def test_a_file_that_meant_websockets_is_never_served_as_plain_mqtt(self):
         for line in ("protocol websockets", "protocol http_api", "http_dir /www"):
@@ -312,8 +298,24 @@ class TestValues(Case):
         self.refused("\nmax_queued_messages 21", 2, "max_queued_messages", "limit queued")
 
     def test_the_whole_table(self):
-        for value in ("0", "unlimited"):
+        for value in ("0", "-1", "unlimited"):
             self.assertEqual(settings("max_queued_messages " + value).max_queued_messages, 0)
+
+    def test_all_listeners_together(self):
+        key = "global_max_connections"
+        text = f"listener 1\nmax_connections 2\n{key} 3"
+        self.assertEqual(settings(text).max_connections, 3)
+        for one, other, expected in ((2, 3, 2), (3, 2, 2), (2, 0, 2), (0, 2, 2), (0, -1, 0)):
+            found = settings(f"{key} {other}\nmax_connections {one}")
+            self.assertEqual(found.max_connections, expected)
+        self.refused(f"\n{key} 5\nlistener 1\nmax_connections 2", 2, key, "limit connections")
+        self.refused(f"{key} none", 1, key, "1 to 65535")
+
+    def test_a_reload_changes_it(self):
+        found, limits = load("global_max_connections 3")
+        path = scratch.write("max_qos 2\nglobal_max_connections 2")
+        self.assertEqual(reload.reload(path, limits, found), (["max_connections"], [], []))
+        self.assertEqual(found.max_connections, 2)
 
     def test_words(self):
         self.assertEqual(settings("qos2_delivery release").qos2_delivery, "release")
@@ -330,15 +332,30 @@ class TestValues(Case):
         self.assertEqual(settings("log_type error\nlog_type debug").log_type, 65)
         self.assertEqual(settings("log_type all").log_type, 127)
         self.assertEqual(settings("log_type all\nlog_type none").log_type, 0)
+        self.assertEqual(settings("log_type error\nlog_type websockets").log_type, 1)
         self.refused("log_type loud", 1, "log_type", "information", "all", "none")
 
     def test_log_destinations_add_up(self):
         path = scratch.path() + " b"
         found = settings(f"log_dest stdout\nlog_dest file {path}\n")
         self.assertEqual(found.log_dest, ("stdout", "file " + path))
+        found = settings("log_dest topic\nlog_dest stderr\n")
+        self.assertEqual(found.log_dest, ("topic", "stderr"))
         self.assertEqual(settings("log_dest none").log_dest, ())
-        for bad in ("syslog", "file", "stdout stderr"):
+        for bad in ("dlt", "file", "stdout stderr"):
             self.refused("log_dest " + bad, 1, "log_dest", "file PATH")
+
+    def test_syslog_needs_cpython(self):
+        if MICROPYTHON:
+            self.refused("log_dest syslog", 1, "log_dest", "CPython")
+            return
+        found = settings("log_dest topic\nlog_dest syslog\nlog_facility 5")
+        self.assertEqual((found.log_dest, found.log_facility), (("topic", "syslog"), 5))
+        reader = mosquitto_conf.Reader("conf", SMALL, is_foreign=mosquitto_conf.OF_BOARD)
+        reader.read([b"log_dest topic", b"log_dest syslog"])
+        with self.assertRaises(ConfError) as caught:
+            reader.finish()
+        self.assertEqual(str(caught.exception).find("conf:2: log_dest: expected "), 0)
 
     def test_a_log_that_cannot_be_written(self):
         for bad in ("/none/such/log", "/"):

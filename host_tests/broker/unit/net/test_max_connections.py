@@ -35,6 +35,16 @@ class TestListeners(unittest.TestCase):
         self.assertEqual(self.world.broker.conns.refused, 2)
         self.world.client("by another listener")
 
+    def test_the_bound_of_all_listeners_changes_while_running(self):
+        settings = self.world.broker.settings
+        settings.max_connections = 2
+        self.world.client("one")
+        self.connect(0, "two")
+        self.assertEqual(self.world.come(connect("three")).packets(), [REFUSED])
+        settings.max_connections = 3
+        self.world.client("three")
+        self.assertEqual(self.world.come(connect("four")).packets(), [REFUSED])
+
     def test_a_client_that_leaves_frees_its_place(self):
         first = self.connect(0, "first")
         self.connect(0, "second")

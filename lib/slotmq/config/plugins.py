@@ -1,0 +1,86 @@
+# plugins.py - the plugins of mosquitto 2.1 that are built in here: mosquitto_password_file and
+# mosquitto_acl_file, whose option is the key of that name. All other plugins are refused. Loaded
+# on demand by config/other_keys.py, for a line about plugins; allocates. Owns Reader.plugins.
+
+
+class Plugins:
+    """Reader.plugins"""
+
+    def __init__(self):
+        self.every = []
+        self.current = None  # the plugin that options are for
+
+
+class Plugin:
+    """One that a line has named. key: the key that does its work, or "": it is refused."""
+
+    def __init__(self, reader, line, name, path):
+        self.line = line
+        self.at = reader.at
+        self.name = name  # of plugin_load; None: the plugin is for all listeners
+        self.key = ""
+        base = path.strip().replace("\\", "/").split("/")[-1].split(".")[0]
+        if base in ("mosquitto_password_file", "mosquitto_acl_file"):
+            self.key = base[10:]
+        self.sections = []  # of the listeners with its plugin_use
+        self.has_option = False
+
+
+def take(reader, line, value, text):
+    """A line about plugins: its key and its value. text: which plugins are served."""
+    plugins = reader.plugins = reader.plugins or Plugins()
+    if line == "plugin_use":
+        plugins.current = _use(reader, value)
+        return
+    if "_opt_" not in line:
+        plugins.current = _load(reader, line, value)
+        plugins.every.append(plugins.current)
+    elif plugins.current is None:
+        raise ValueError("a plugin above it")
+    elif plugins.current.key:
+        _option(reader, plugins.current, line, value)
+    if not plugins.current.key:
+        what = reader.place(reader.at), line, text
+        reader.report(reader.at, "%s: %s: not served: %s" % what)
+
+
+def _load(reader, line, value):
+    words = value.split(None, 1)
+    if line != "plugin_load":
+        return Plugin(reader, line, None, reader.text(None, value))
+    if len(words) != 2:
+        raise ValueError("a name and a path")
+    return Plugin(reader, line, words[0], words[1])
+
+
+def _use(reader, name):
+    if reader._section is reader.sections[0]:
+        raise ValueError("a listener above it")
+    for plugin in reader.plugins.every:
+        if name and plugin.name == name:
+            plugin.sections.append(reader._section)
+            return plugin
+    raise ValueError("the name of a plugin_load above it")
+
+
+def _option(reader, plugin, line, value):
+    key = plugin.key
+    if line[line.find("_opt_") + 5 :] != key:
+        raise ValueError("plugin_opt_" + key)
+    plugin.has_option = True
+    if getattr(reader.settings, key, None) not in (None, value):
+        raise ValueError("the same file as above, since there is one %s" % key)
+    reader.set(key, value)
+
+
+def check(reader):
+    """Has each plugin its file, and is it used for all listeners?"""
+    listeners = [each for each in reader.sections if each[0] or each[1]]
+    for plugin in reader.plugins.every:
+        if not plugin.key:
+            continue
+        if not plugin.has_option:
+            reader.fail(plugin.at, plugin.line, "plugin_opt_%s PATH below it" % plugin.key)
+        if plugin.name and any([each not in plugin.sections for each in listeners]):
+            what = "plugin_use below each listener, since %s is that of all"
+            reader.fail(plugin.at, plugin.line, what % plugin.key)
