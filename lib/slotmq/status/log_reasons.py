@@ -75,7 +75,8 @@ def refused(broker, conn, reason):
         user = fields.read()
     elif level != 5:
         code = _UNAVAILABLE  # as protocol/dispatch.py answers
-    if broker.users and code in _LOGIN_CODES and _is_one_too_many(broker):
+    is_login = code in _LOGIN_CODES or fields and fields.why
+    if broker.users and is_login and _is_one_too_many(broker):
         return
     why = name(code)
     if fields and code == _BAD_CLIENT_ID:
