@@ -228,7 +228,7 @@ def _note_wrong(broker, name, password):
 def _forgive(users, name):
     row = _row(users, _USER, hmac(users.secret, name))
     if row >= 0:
-        users.failure_until[row] = -_FORGET
+        users.failure_counts[row] = 0
 
 
 def _address(broker, conn):
@@ -257,10 +257,10 @@ def _row(users, part, key):
 
 
 def _age(users, now, row):
-    # Tenths of a second since a row's wait has ended; below 0 while it runs. (The clock's zero may
-    # have moved: then the row is forgotten.)
+    # Tenths of a second since a row's wait has ended; below 0 while it runs. (A row without a
+    # failure is forgotten, and so is one from before the clock's zero has moved.)
     age = now - users.failure_until[row]
-    return age if age >= -_LONGEST_WAIT else _FORGET
+    return age if users.failure_counts[row] and age >= -_LONGEST_WAIT else _FORGET
 
 
 def _add(users, now, part, key, most):

@@ -12,8 +12,8 @@
 # connection is not read meanwhile. A row of `waiting`, at most one for each connection:
 #     [connection, CONNECT and what follows, length of what follows, user name, password,
 #     work of access/pbkdf2.py]
-# A third of the rows of the table of failures are for addresses, a third for users, a third for wrong
-# passwords; the oldest makes way. access/login.py does all this.
+# A third of the rows of the table of failures are for addresses, a third for users, a third for
+# wrong passwords; the oldest makes way. access/login.py does all this.
 #
 # There is no Users without password_file. Allocates at the start, for CONNECT and for a reload.
 import hashlib

@@ -43,8 +43,8 @@ _PACKET_TOO_LARGE = const(0x95)
 
 
 def auth(broker, conn, pkt, buf, fields):
-    """A CONNECT with a method: -1: authenticated; 0: AUTH was sent; else a reason code, or the code
-    of the hook may_connect."""
+    """A CONNECT with a method: -1: authenticated; 0: AUTH was sent; else a reason code, or what
+    the hook may_connect has said."""
     exchanges = broker.five.exchanges
     hook = broker.five.hook(broker)
     if hook is broker.five.scram and not broker.conns.option(conn, "password_file", 1):

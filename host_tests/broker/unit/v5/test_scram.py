@@ -1,10 +1,10 @@
 """SCRAM-SHA-256: RFC 7677's exchange, refusals, and the bound on exchanges."""
 
 import binascii
-import hashlib
 import unittest
 
 import scratch
+from scram_client import CLIENT_NONCE, final
 
 from slotmq import Limits
 from slotmq.access import users_file
@@ -18,9 +18,7 @@ CONTINUE, REFUSED, BUSY, BAD_METHOD = 0x18, 0x87, 0x89, 0x8C
 SALT = "W22ZaJ0SNY7soEsUEjb6gQ=="
 STORED = "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY="
 SERVER = "wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
-CLIENT_KEY = binascii.a2b_base64(b"pg/JI9Z+hkSpLRa5btpe9GVrDHJcSEN0viVTVXaZbos=")
 KEYS = f"4096:{SALT}:{STORED}:{SERVER}"
-CLIENT_NONCE = b"rOprNGfwEbeRWgbNEkqO"
 SERVER_NONCE = b"%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
 NONCE = CLIENT_NONCE + SERVER_NONCE
 FIRST = b"n,,n=user,r=" + CLIENT_NONCE
@@ -44,16 +42,6 @@ def scram(*names, most=4):
 
 def begin(server, name, who=1):
     return server.auth(who, SCRAM, b"n,,n=" + name + b",r=" + CLIENT_NONCE)
-
-
-def final(name, answer, start=b"c=biws,r=" + NONCE):
-    """What a client with the key answers, and it signs any start."""
-    signed = b"n=" + name + b",r=" + CLIENT_NONCE + b"," + answer + b"," + start
-    block = hashlib.sha256(CLIENT_KEY).digest() + bytes(32)
-    for pad in (0x36, 0x5C):
-        signed = hashlib.sha256(bytes([byte ^ pad for byte in block]) + signed).digest()
-    proof = bytes([CLIENT_KEY[at] ^ signed[at] for at in range(32)])
-    return start + b",p=" + binascii.b2a_base64(proof)[:-1]
 
 
 class TestExchange(unittest.TestCase):
