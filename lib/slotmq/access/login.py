@@ -24,19 +24,19 @@ _STORED = const(1)
 _VERIFIED = const(3)
 DEFAULTS = {"login_delay_max": 8}  # of settings that only this file reads; seconds
 # The three parts of Users' table of failures: addresses, users, wrong passwords
-_ADDRESS = const(0)
-_USER = const(1)
-_WRONG = const(2)
-_KEY = const(8)  # bytes
+_OF_ADDRESS = const(0)
+_OF_USER = const(1)
+_OF_WRONG = const(2)
+_ROW_KEY = const(8)  # bytes
 # Tenths of a second. A user waits 1 s after a failure, twice as long after each further one, up to
 # login_delay_max; but only at addresses with failures, so that nobody is delayed by guesses from
-# elsewhere. An address waits 1 s after each failure but the first _FREE, since many clients may
-# share it. A minute later this is forgotten.
+# elsewhere. An address waits 1 s after each failure, but not after its first ones, since many
+# clients may share it. A minute later this is forgotten.
 _FIRST_WAIT = const(5)
 _ADDRESS_WAIT = const(10)
 _LONGEST_WAIT = const(600)
 _FORGET = const(600)
-_FREE = const(8)
+_FREE_FAILURES = const(8)
 _DOUBLINGS = const(7)
 # Return codes of CONNACK, and reason codes of version 5
 _UNAVAILABLE = const(3)
@@ -118,7 +118,7 @@ def _known(users, name, password):
     slot = users.find(name)
     if slot != _NONE and same(digest, users.field(slot, _VERIFIED)):
         return True
-    return None if _row(users, _WRONG, digest) < 0 else False
+    return None if _row(users, _OF_WRONG, digest) < 0 else False
 
 
 def step(broker):
@@ -202,11 +202,11 @@ def _waits(broker, conn, name):
     # How long the address and the user must wait, if the address has failures; tenths of a second.
     users = broker.users
     now = broker.now
-    row = _row(users, _ADDRESS, _address(broker, conn))
+    row = _row(users, _OF_ADDRESS, _address(broker, conn))
     age = _age(users, now, row) if row >= 0 else _FORGET
     if age >= _FORGET:
         return 0, 0
-    row = _row(users, _USER, hmac(users.secret, name))
+    row = _row(users, _OF_USER, hmac(users.secret, name))
     return max(0, -age), max(0, -_age(users, now, row)) if row >= 0 else 0
 
 
@@ -215,18 +215,18 @@ def _punish(broker, conn, name):
     most = getattr(broker.settings, "login_delay_max", DEFAULTS["login_delay_max"]) * 10
     users = broker.users
     if most:
-        _add(users, broker.now, _ADDRESS, _address(broker, conn), most)
+        _add(users, broker.now, _OF_ADDRESS, _address(broker, conn), most)
     if most and name:
-        _add(users, broker.now, _USER, hmac(users.secret, name), most)
+        _add(users, broker.now, _OF_USER, hmac(users.secret, name), most)
 
 
 def _note_wrong(broker, name, password):
     users = broker.users
-    _add(users, broker.now, _WRONG, users.seal(name, password), 0)
+    _add(users, broker.now, _OF_WRONG, users.seal(name, password), 0)
 
 
 def _forgive(users, name):
-    row = _row(users, _USER, hmac(users.secret, name))
+    row = _row(users, _OF_USER, hmac(users.secret, name))
     if row >= 0:
         users.failure_counts[row] = 0
 
@@ -252,8 +252,10 @@ def _rows(users, part):
 def _row(users, part, key):
     # The row of a key, or -1.
     rows = _rows(users, part)
-    at = users.failure_keys.find(key[:_KEY], rows[0] * _KEY, rows[-1] * _KEY + _KEY)
-    return at // _KEY if at >= 0 and at % _KEY == 0 else -1
+    at = users.failure_keys.find(
+        key[:_ROW_KEY], rows[0] * _ROW_KEY, rows[-1] * _ROW_KEY + _ROW_KEY
+    )
+    return at // _ROW_KEY if at >= 0 and at % _ROW_KEY == 0 else -1
 
 
 def _age(users, now, row):
@@ -269,16 +271,16 @@ def _add(users, now, part, key, most):
     row = _row(users, part, key)
     if row < 0:
         row = max(_rows(users, part), key=lambda each: _age(users, now, each))
-        if _age(users, now, row) < 0 and part != _USER:
+        if _age(users, now, row) < 0 and part != _OF_USER:
             return
-        users.failure_keys[row * _KEY : row * _KEY + _KEY] = key[:_KEY]
+        users.failure_keys[row * _ROW_KEY : row * _ROW_KEY + _ROW_KEY] = key[:_ROW_KEY]
         users.failure_counts[row] = 0
     elif _age(users, now, row) >= _FORGET:
         users.failure_counts[row] = 0
-    users.failure_counts[row] = count = min(users.failure_counts[row] + 1, _FREE + 1)
+    users.failure_counts[row] = count = min(users.failure_counts[row] + 1, _FREE_FAILURES + 1)
     wait = 0
-    if part == _USER:
+    if part == _OF_USER:
         wait = _FIRST_WAIT << min(count, _DOUBLINGS)
-    elif part == _ADDRESS and count > _FREE:
+    elif part == _OF_ADDRESS and count > _FREE_FAILURES:
         wait = _ADDRESS_WAIT
     users.failure_until[row] = now + min(wait, most)

@@ -9,8 +9,8 @@
 # The whole file is read and checked before the table changes. Loaded on demand; owns nothing;
 # allocates.
 import binascii
-import hashlib
 
+from slotmq.access.pbkdf2 import hmac
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
@@ -116,7 +116,7 @@ def _replace(users, rows):
             changed.append(slot)
         _put(users, slot, row)
     keys = sorted([row[3] + row[4] for row in rows if len(row) > 2])
-    users.salts = hashlib.sha256(b"".join(keys)).digest()
+    users.salts = hmac(b"", b"".join(keys))
     return changed
 
 

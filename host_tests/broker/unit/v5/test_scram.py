@@ -219,6 +219,28 @@ class TestUnknownUser(unittest.TestCase):
             answers.add(begin(server, name)[1])
         self.assertEqual(len(answers), 2)
 
+    def test_its_salt_is_the_same_after_a_restart(self):
+        """Whatever the order of the lines; else it could be told from a user by asking twice."""
+        lines = [f"{name}:{KEYS}\n" for name in ("one", "two")]
+        lines.append(f"three:5000:{SALT}:{SERVER}:{STORED}\n")
+        answers = set()
+        for content in ("".join(lines), "".join(lines), "".join(reversed(lines))):
+            server = Scram(users_of(scratch.write(content)))
+            server.nonce = lambda: SERVER_NONCE
+            answers.add(begin(server, b"nobody")[1])
+        self.assertEqual(len(answers), 1)
+        server = Scram(users_of(scratch.write(lines[0])))
+        server.nonce = lambda: SERVER_NONCE
+        self.assertFalse(begin(server, b"nobody")[1] in answers)
+
+    def test_who_knows_all_keys_has_no_proof_for_it(self):
+        """Its salt comes from the keys of the file, its StoredKey does not."""
+        server = scram()
+        _, answer = begin(server, b"nobody")
+        for key in (server.users.salts, server.users.field(0, 1), server.users.field(0, 2)):
+            begin(server, b"nobody")
+            self.assertEqual(server.auth(1, SCRAM, final(b"nobody", answer, key=key))[0], REFUSED)
+
     def test_it_has_what_some_user_has(self):
         long = binascii.b2a_base64(bytes(32)).decode().strip()
         lines = (f"one:{KEYS}", f"two:9999:{long}:{STORED}:{SERVER}")
