@@ -37,7 +37,6 @@ _ADDRESS_WAIT = const(10)
 _LONGEST_WAIT = const(600)
 _FORGET = const(600)
 _FREE_FAILURES = const(8)
-_DOUBLINGS = const(7)
 # Return codes of CONNACK, and reason codes of version 5
 _UNAVAILABLE = const(3)
 _BAD_LOGIN = const(4)
@@ -76,7 +75,7 @@ def check(broker, conn, fields):
     if right is False:
         users.refused += 1
         fields.why = b"unknown user" if slot == _NONE else b"wrong password"
-        _note_wrong(broker, name, password)  # its row becomes the newest
+        _add(users, broker.now, _OF_WRONG, users.seal(name, password), 0)  # the newest again
         return _BAD_LOGIN
     fields.why = _must_wait(broker, conn, name)
     if fields.why:
@@ -108,7 +107,6 @@ def by_scram(broker, conn, scram, method, data):
             return _UNAUTHORIZED, None  # a client stays the user that it was let in as
         users.of_conn[conn] = slot
         users.accepted += 1
-        _forgive(users, scram.user)
     return code, data
 
 
@@ -130,7 +128,7 @@ def step(broker):
         return None
     broker.turn_soon = 1
     conn, name = job[_JOB_CONN], job[_JOB_NAME]
-    if job[_JOB_WORK] is None and not max(_waits(broker, conn, name)):
+    if job[_JOB_WORK] is None and not _wait(broker, conn, name):
         if _known(users, name, job[_JOB_PASSWORD]) is None:
             job[_JOB_WORK] = _begin(users, job)
     if job[_JOB_WORK]:
@@ -177,12 +175,12 @@ def _decide(broker, job, key):
     else:
         stored = hashlib.sha256(hmac(key, b"Client Key")).digest()
         right = same(stored, users.field(slot, _STORED) if slot != _NONE else users.secret)
+    digest = users.seal(name, job[_JOB_PASSWORD])
     if right:
-        users.set_verified(slot, users.seal(name, job[_JOB_PASSWORD]))
-        _forgive(users, name)
+        users.set_verified(slot, digest)
     else:
         _punish(broker, job[_JOB_CONN], name)
-        _note_wrong(broker, name, job[_JOB_PASSWORD])
+        _add(users, broker.now, _OF_WRONG, digest, 0)
 
 
 # The table of failures
@@ -190,24 +188,21 @@ def _decide(broker, job, key):
 
 def _must_wait(broker, conn, name):
     # None, or, for the log, why a login of this user is refused for now.
-    left = _waits(broker, conn, name)
-    if not max(left):
+    left = _wait(broker, conn, name)
+    if not left:
         return None
     broker.users.delayed += 1
-    who = (b"address", b"user")[left[1] >= left[0]]
-    return b"must wait %d s: failures of this %s" % ((max(left) + 9) // 10, who)
+    return b"must wait %d s: failures of this user or address" % ((left + 9) // 10)
 
 
-def _waits(broker, conn, name):
+def _wait(broker, conn, name):
     # How long the address and the user must wait, if the address has failures; tenths of a second.
     users = broker.users
     now = broker.now
-    row = _row(users, _OF_ADDRESS, _address(broker, conn))
-    age = _age(users, now, row) if row >= 0 else _FORGET
+    age = _age(users, now, _row(users, _OF_ADDRESS, _address(broker, conn)))
     if age >= _FORGET:
-        return 0, 0
-    row = _row(users, _OF_USER, hmac(users.secret, name))
-    return max(0, -age), max(0, -_age(users, now, row)) if row >= 0 else 0
+        return 0
+    return max(0, -age, -_age(users, now, _row(users, _OF_USER, hmac(users.secret, name))))
 
 
 def _punish(broker, conn, name):
@@ -218,17 +213,6 @@ def _punish(broker, conn, name):
         _add(users, broker.now, _OF_ADDRESS, _address(broker, conn), most)
     if most and name:
         _add(users, broker.now, _OF_USER, hmac(users.secret, name), most)
-
-
-def _note_wrong(broker, name, password):
-    users = broker.users
-    _add(users, broker.now, _OF_WRONG, users.seal(name, password), 0)
-
-
-def _forgive(users, name):
-    row = _row(users, _OF_USER, hmac(users.secret, name))
-    if row >= 0:
-        users.failure_counts[row] = 0
 
 
 def _address(broker, conn):
@@ -244,25 +228,19 @@ def _address(broker, conn):
     return hmac(broker.users.secret, host)
 
 
-def _rows(users, part):
-    n = len(users.failure_until) // 3
-    return range(part * n, part * n + n)
-
-
 def _row(users, part, key):
     # The row of a key, or -1.
-    rows = _rows(users, part)
-    at = users.failure_keys.find(
-        key[:_ROW_KEY], rows[0] * _ROW_KEY, rows[-1] * _ROW_KEY + _ROW_KEY
-    )
-    return at // _ROW_KEY if at >= 0 and at % _ROW_KEY == 0 else -1
+    n = len(users.failure_keys) // 3
+    at = users.failure_keys.find(key[:_ROW_KEY], part * n, part * n + n)
+    return at // _ROW_KEY if at % _ROW_KEY == 0 else -1
 
 
 def _age(users, now, row):
-    # Tenths of a second since a row's wait has ended; below 0 while it runs. (A row without a
-    # failure is forgotten, and so is one from before the clock's zero has moved.)
+    # Tenths of a second since a row's wait has ended; below 0 while it runs. (What has no failure
+    # is forgotten, and so is a row from before the clock's zero has moved.)
     age = now - users.failure_until[row]
-    return age if users.failure_counts[row] and age >= -_LONGEST_WAIT else _FORGET
+    ok = row >= 0 and users.failure_counts[row] and age >= -_LONGEST_WAIT
+    return age if ok else _FORGET
 
 
 def _add(users, now, part, key, most):
@@ -270,17 +248,17 @@ def _add(users, now, part, key, most):
     # that runs, too.
     row = _row(users, part, key)
     if row < 0:
-        row = max(_rows(users, part), key=lambda each: _age(users, now, each))
+        n = len(users.failure_until) // 3
+        row = max(range(part * n, part * n + n), key=lambda each: _age(users, now, each))
         if _age(users, now, row) < 0 and part != _OF_USER:
             return
         users.failure_keys[row * _ROW_KEY : row * _ROW_KEY + _ROW_KEY] = key[:_ROW_KEY]
         users.failure_counts[row] = 0
-    elif _age(users, now, row) >= _FORGET:
-        users.failure_counts[row] = 0
-    users.failure_counts[row] = count = min(users.failure_counts[row] + 1, _FREE_FAILURES + 1)
+    count = users.failure_counts[row] + 1 if _age(users, now, row) < _FORGET else 1
+    users.failure_counts[row] = min(count, _FREE_FAILURES + 1)
     wait = 0
     if part == _OF_USER:
-        wait = _FIRST_WAIT << min(count, _DOUBLINGS)
+        wait = _FIRST_WAIT << users.failure_counts[row]
     elif part == _OF_ADDRESS and count > _FREE_FAILURES:
         wait = _ADDRESS_WAIT
     users.failure_until[row] = now + min(wait, most)
