@@ -50,7 +50,7 @@ class Users:
         self.of_conn = u16(limits.connections + 1, _NONE)  # the user of each connection
         self.waiting = []
         self.failed = -1  # the connection whose password has just been found wrong
-        self.logged = [0, 0]  # for status/log_reasons.py: since when, how many refused logins
+        self.logged = [0, 0]  # for status/log_reasons.py: since when, how many lines about logins
         self.failure_keys = bytearray(_FAILURES * _FAILURE_KEY)
         self.failure_counts = bytearray(_FAILURES)
         self.failure_until = i32(_FAILURES)  # tenths of a second

@@ -68,6 +68,8 @@ def refused(broker, conn, reason):
 
 def waits(broker, conn, what):
     """A login waits because of failures; what: (user name, tenths of a second)."""
+    if not ondemand.take("status.log_reasons", broker.now).may_log_login(broker):
+        return
     name, delay = what
     where, _ = address(broker, conn)
     what = (repr(name.decode()), where, (delay + 9) // 10)

@@ -19,7 +19,7 @@ FILE = f"user:{KEYS}\nother:{KEYS}\n"
 ACCEPTED, BAD_LOGIN, NOT_AUTHORIZED = b"\x20\x02\0\0", b"\x20\x02\0\4", b"\x20\x02\0\5"
 PENCIL = {"username": "user", "password": b"pencil"}
 GUESS = {"username": "user", "password": b"pen"}
-TURNS = 400  # more than a password takes on any runtime
+TURNS = 700  # more than a password takes on any runtime
 
 
 class LoginCase(unittest.TestCase):

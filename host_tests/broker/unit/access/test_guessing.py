@@ -93,6 +93,21 @@ class TestEnumeration(LoginCase):
         self.assertEqual(self.turns(**GUESS), known)
 
 
+class TestLog(LoginCase):
+    def test_whoever_guesses_does_not_fill_it(self):
+        self.start(login_delay_max=0)
+        for guess in range(30):
+            self.answer(f"g{guess}", username="user")
+        refused = [line for line in self.lines if "refused" in line]
+        self.assertEqual(len(refused), 10)
+        self.assertIn("no password", refused[0])
+        self.world.turn(ms=10000)
+        self.answer("later", username="user")
+        self.assertIn("Left out: 20 lines about logins", self.lines[-2])
+        self.assertIn("no password", self.lines[-1])
+        self.assertEqual(self.users.refused, 31)
+
+
 class TestWaiting(LoginCase):
     def waits(self, *args, **options):
         """Tenths of a second until a login is computed."""
@@ -158,7 +173,7 @@ class TestWaiting(LoginCase):
         bad = [self.open(connect(f"bad{number}", **GUESS)) for number in range(2)]
         good = self.open(connect("good", username="other", password=b"pencil"))
         for _ in range(400):
-            self.world.turn(4, ms=25)
+            self.world.turn(4, ms=15)
             if good.stream.received:
                 break
         self.assertEqual(good.packets(), [ACCEPTED])
