@@ -49,7 +49,7 @@ class Users:
         self.salts = b""  # a secret of the file's keys, so that it is the same after a restart
         self.of_conn = u16(limits.connections + 1, _NONE)  # the user of each connection
         self.waiting = []
-        self.logged = [0, 0]  # for status/log_reasons.py: since when, how many refused logins
+        self.logged = [0, 0]  # for status/log_reasons.py: since when, how many lines about logins
         n = 3 * max(_FAILURES, limits.connections)
         self.failure_keys = bytearray(8 * n)  # HMAC(secret, what it is), its first 8 bytes
         self.failure_counts = bytearray(n)

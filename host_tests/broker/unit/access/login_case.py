@@ -20,7 +20,7 @@ ACCEPTED, BAD_LOGIN, NOT_AUTHORIZED = b"\x20\x02\0\0", b"\x20\x02\0\4", b"\x20\x
 MUST_WAIT = b"\x20\x02\0\3"
 PENCIL = {"username": "user", "password": b"pencil"}
 GUESS = {"username": "user", "password": b"pen"}
-TURNS = 600  # more than a password takes on any runtime
+TURNS = 700  # more than a password takes on any runtime
 
 
 class LoginCase(unittest.TestCase):

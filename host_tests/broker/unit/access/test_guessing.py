@@ -111,6 +111,21 @@ class TestEnumeration(LoginCase):
         self.assertEqual(self.turns(**GUESS), known)
 
 
+class TestLog(LoginCase):
+    def test_whoever_guesses_does_not_fill_it(self):
+        self.start(login_delay_max=0)
+        for guess in range(30):
+            self.answer(f"g{guess}", username="user")
+        refused = [line for line in self.lines if "refused" in line]
+        self.assertEqual(len(refused), 10)
+        self.assertIn("no password", refused[0])
+        self.world.turn(ms=10000)
+        self.answer("later", username="user")
+        self.assertIn("Left out: 20 lines about logins", self.lines[-2])
+        self.assertIn("no password", self.lines[-1])
+        self.assertEqual(self.users.refused, 31)
+
+
 class Guesses(LoginCase):
     def fails(self, name="user", times=1):
         """Wrong passwords of a user, as soon as each may be computed."""
