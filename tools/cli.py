@@ -233,6 +233,8 @@ def change_password(
         else:
             existed = passwd.put(here, user, password, iterations)
             click.echo(f"{user} {'changed' if existed else 'added'} in {file}")
+            if iterations > (passwd.MANY_ON_BOARD if device else passwd.MANY_ITERATIONS):
+                click.echo(passwd.SLOW.format(f"{iterations:,}"), err=True)
     if device:
         click.echo("the board starts again")
 

@@ -2,13 +2,15 @@
 
 A user's line has the keys that verify a password, in CONNECT and by SCRAM-SHA-256, and not the
 password. All other lines stay as they are, also those of mosquitto_passwd. The file is replaced as
-a whole, with mode 0600.
+a whole. A new one has mode 0600; one that was there keeps who may read it, except others.
 """
 
 import binascii
+import codecs
 import hashlib
 import hmac
 import os
+import stat
 import stringprep
 import tempfile
 import unicodedata
@@ -22,6 +24,13 @@ from .errors import ToolError
 # the client at each one; both may be microcontrollers. So the default is the minimum.
 ITERATIONS = 4096
 ITERATIONS_MAX = 10_000_000
+# Above these a first login takes some seconds on a computer, and 10 s on a board.
+MANY_ITERATIONS = 1_000_000
+MANY_ON_BOARD = 10_000
+SLOW = (
+    "Warning: {} iterations: a first login takes a second for each million on a computer, and for "
+    "each thousand on a board; other logins wait for it"
+)
 _SALT_BYTES = 16
 _USERS_MAX = 65_000  # of `limit users`
 _NAME_MAX = 100  # fits into a client's first message, even if each character is sent as =2C
@@ -107,7 +116,7 @@ def _read(file: Path, *, may_be_new: bool = False) -> list[bytes]:
     if may_be_new and not file.exists():
         return []
     _users(file)
-    lines = file.read_bytes().split(b"\n")
+    lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     return lines if lines[-1] else lines[:-1]
 
 
@@ -115,6 +124,8 @@ def _users(file: Path) -> list[Any]:
     from slotmq.access import mosquitto_cpython, users_file  # imports the broker: not at the top
 
     try:
+        if not stat.S_ISREG(file.stat().st_mode):  # it may be a device, which would be replaced
+            raise ToolError(f"{file} is not a regular file")
         rows: list[Any] = users_file.read(str(file), _USERS_MAX, mosquitto_cpython.parse)
     except ValueError as error:
         raise ToolError(str(error)) from None
@@ -130,7 +141,7 @@ def _find(lines: list[bytes], name: str) -> int | None:
 
 
 def _write(file: Path, lines: list[bytes]) -> None:
-    """Replace the file as a whole; it keeps its owner."""
+    """Replace the file as a whole."""
     file = file.resolve()  # a symbolic link stays
     try:
         handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)  # mode 0600
@@ -140,10 +151,24 @@ def _write(file: Path, lines: list[bytes]) -> None:
                 out.writelines(each + b"\n" for each in lines)
                 out.flush()
                 os.fsync(handle)
-            with suppress(FileNotFoundError, PermissionError):
-                os.chown(new, file.stat().st_uid, file.stat().st_gid)
+            with suppress(FileNotFoundError):
+                _like(file, new)
             new.replace(file)
         finally:
             new.unlink(missing_ok=True)
     except OSError as error:
         raise ToolError(f"{file}: {error.strerror}") from None
+
+
+def _like(old: Path, new: Path) -> None:
+    # The same owner and group where that is permitted, and the same readers. If the group cannot
+    # be kept, none may read it.
+    was = old.stat()
+    with suppress(PermissionError):
+        os.chown(new, -1, was.st_gid)
+        os.chown(new, was.st_uid, -1)
+    new.chmod(was.st_mode & (0o640 if _group(new) == _group(old) else 0o600))
+
+
+def _group(file: Path) -> int:
+    return file.stat().st_gid

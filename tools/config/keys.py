@@ -60,8 +60,8 @@ listener_allow_anonymous|=|the same, of the listener above it
 allow_zero_length_clientid|=|make up a client id for a client that sends none
 password_file|=|users with passwords, see [who may connect](#who-may-connect). A reload reads the \
 file again
-login_delay_max|own|seconds that an address and a user wait at most after wrong passwords; 0: not \
-at all
+login_delay_max|own|seconds that a user must wait at most after wrong passwords; 0: no \
+delays at all
 use_username_as_clientid|=|the user name is the client id; clients without a user name are \
 refused; below a `listener`, of that one
 clientid_prefixes|=|refuse a client whose id does not begin with this

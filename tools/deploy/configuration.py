@@ -156,7 +156,9 @@ def make(
         return made
     path, file = _users(source, users)
     if file and file.is_file():
-        return replace(made, files={path: read_users(file, limits.users)})
+        content = read_users(file, limits.users)
+        warnings += _slow_users(file, limits.users)
+        return replace(made, files={path: content})
     if path in on_board:
         return replace(made, users_on_board=path)
     if login and login.user and login.password:
@@ -240,3 +242,10 @@ def read_users(file: Path, most: int) -> bytes:
     except ValueError as error:
         raise ToolError(str(error)) from None
     return content
+
+
+def _slow_users(file: Path, most: int) -> list[str]:
+    # A warning for each user whose first login takes more than 10 s on a board.
+    rows: list[Any] = users_file.read(str(file), most)
+    slow = [(row[0].decode(), row[1]) for row in rows if row[1] > passwd.MANY_ON_BOARD]
+    return [f"{file}: user {name}: {passwd.SLOW.format(f'{n:,}')}" for name, n in slow]

@@ -228,6 +228,16 @@ class TestScramFile:
         assert SECRET not in str(refused.value)
         assert board.written == []
 
+    def test_a_login_of_more_than_10_s_is_warned_of(self, board: FakeRepl, tmp_path: Path) -> None:
+        file = conf(tmp_path, "password_file users")
+        for iterations in (10_000, 10_001):
+            passwd.put(tmp_path / "users", f"u{iterations}", SECRET, iterations)
+            lines = deployed(board, conf=file)
+            warned = [line for line in lines if "iterations: a first login takes" in line]
+            assert [f"user u{iterations}: " in line for line in warned] == [True] * (
+                iterations % 2
+            )
+
     def test_an_unreadable_one_is_an_error_of_one_line(
         self, board: FakeRepl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

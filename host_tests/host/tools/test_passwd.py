@@ -153,12 +153,66 @@ def test_delete(file: Path) -> None:
     assert file.read_bytes() == OTHERS
 
 
-def test_only_the_owner_may_read_it(file: Path) -> None:
+def test_many_iterations_are_warned_of(file: Path) -> None:
+    done = command(file, "user", "--stdin", "--iterations", "1000001", typed="one")
+    assert done.exit_code == 0
+    assert "1,000,001 iterations: a first login takes" in done.output
+    assert "Warning" not in command(file, "user", "--stdin", typed="one").output
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(0o600, 0o600), (0o640, 0o640), (0o440, 0o440), (0o644, 0o640), (0o666, 0o640)],
+)
+def test_who_could_read_it_still_can_but_not_others(file: Path, before: int, after: int) -> None:
     file.write_bytes(OTHERS)
-    file.chmod(0o644)
+    file.chmod(before)
+    command(file, "user", "--stdin", typed="one")
+    assert file.stat().st_mode & 0o777 == after
+    assert [each.name for each in file.parent.iterdir()] == ["users"]
+
+
+def test_a_new_file_is_for_its_owner(file: Path) -> None:
     command(file, "user", "--stdin", typed="one")
     assert file.stat().st_mode & 0o777 == 0o600
-    assert [each.name for each in file.parent.iterdir()] == ["users"]
+
+
+def test_a_group_that_it_cannot_keep_is_not_replaced(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is of a group in which the user is not."""
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError
+
+    file.write_bytes(OTHERS)
+    file.chmod(0o640)
+    was = file.stat()
+    monkeypatch.setattr(os, "chown", forbidden)
+    monkeypatch.setattr(passwd, "_group", lambda path: 1 if path == file else was.st_gid)
+    command(file, "user", "--stdin", typed="one")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("args", [("user", "--stdin"), ("user", "--delete"), ("--list",)])
+def test_what_is_not_a_regular_file_is_not_read_and_not_replaced(
+    file: Path, tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    """It may be a device; here it is a pipe, whose reader would wait for ever."""
+    os.mkfifo(file)
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    for path in (file, link):
+        done = command(path, *args, typed="one")
+        assert (done.exit_code, done.output) == (1, f"Error: {path} is not a regular file\n")
+        assert path.is_fifo()
+
+
+def test_a_byte_order_mark_is_dropped(file: Path) -> None:
+    file.write_bytes(b"\xef\xbb\xbf" + LINE + b"\n")
+    assert command(file, "user", "--stdin", typed="one").output == f"user changed in {file}\n"
+    assert len(lines(file)) == 1
+    assert _lets_in(file, "one")
 
 
 def test_a_symbolic_link_stays(file: Path, tmp_path: Path) -> None:

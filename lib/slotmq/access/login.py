@@ -1,15 +1,16 @@
-# login.py - decides about a user name and a password in CONNECT; computes the passwords of those
-# that wait, one at a time, a slice in each turn; makes whoever guesses wait longer each time.
+# login.py - decides about a user name and a password in CONNECT, and about a login by SCRAM;
+# computes passwords, one at a time, a slice in each turn; makes whoever guesses wait.
 #
-# check() finds a password that was verified before at once. Any other one waits, and step() is
-# called once a turn while somebody waits: it takes the first whose address and user need not wait
-# because of failures, computes its password, and returns it for its CONNECT to be handled again.
-# Then check() finds it verified, or marked as failed. An unknown user costs the same slices.
-# Loaded on demand; its state is in access/users.py. Control plane: allocates.
+# check() knows at once a password that was verified before, and one of the last wrong ones: that
+# costs nothing and delays nobody. It refuses clients whose address or user must wait because of
+# failures; no connection is kept for a delay. Any other CONNECT waits for its password: step(),
+# called once a turn meanwhile, takes the first one, computes it unless that has become needless,
+# and returns it for its CONNECT to be handled again. Then check() knows the password. An unknown
+# user costs the same and has the same answers. Loaded on demand; its state is in access/users.py.
+# Control plane: allocates.
 import hashlib
 
 from slotmq.access.pbkdf2 import advance, begin, hmac, same
-from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
 if not MICROPYTHON:
@@ -18,34 +19,36 @@ if not MICROPYTHON:
 _NONE = const(0xFFFF)
 _NEW = const(1)
 _VERIFYING = const(6)
-_NOTICE = const(4)
 _SALT = const(0)
 _STORED = const(1)
 _VERIFIED = const(3)
-_FAILURE_KEY = const(8)
-_FAILURES = const(16)
-_OF_ADDRESS = const(0)  # first rows of the two halves
-_OF_USER = const(8)
 DEFAULTS = {"login_delay_max": 8}  # of settings that only this file reads; seconds
-# Tenths of a second. After a failure its address waits 1 s, since other clients may share it. Its
-# user waits 1 s, twice as long after each further failure, up to login_delay_max. A minute later
-# this is forgotten.
+# The three parts of Users' table of failures: addresses, users, wrong passwords
+_OF_ADDRESS = const(0)
+_OF_USER = const(1)
+_OF_WRONG = const(2)
+_ROW_KEY = const(8)  # bytes
+# Tenths of a second. A user waits 1 s after a failure, twice as long after each further one, up to
+# login_delay_max; but only at addresses with failures, so that nobody is delayed by guesses from
+# elsewhere. An address waits 1 s after each failure, but not after its first ones, since many
+# clients may share it. A minute later this is forgotten.
 _FIRST_WAIT = const(5)
 _ADDRESS_WAIT = const(10)
 _LONGEST_WAIT = const(600)
 _FORGET = const(600)
-_DOUBLINGS = const(7)
-# Return codes of CONNACK
+_FREE_FAILURES = const(8)
+# Return codes of CONNACK, and reason codes of version 5
+_UNAVAILABLE = const(3)
 _BAD_LOGIN = const(4)
 _NOT_AUTHORIZED = const(5)
+_UNAUTHORIZED = const(0x87)
+_BUSY = const(0x89)
 # Fields of a row of Users.waiting
 _JOB_CONN = const(0)
 _JOB_REST = const(2)
 _JOB_NAME = const(3)
 _JOB_PASSWORD = const(4)
-_JOB_ADDRESS = const(5)
-_JOB_USER = const(6)
-_JOB_WORK = const(7)
+_JOB_WORK = const(5)
 
 
 def check(broker, conn, fields):
@@ -59,117 +62,94 @@ def check(broker, conn, fields):
         return _NOT_AUTHORIZED
     name = fields.read(fields.user_name)
     password = fields.read(fields.password)
-    slot = users.find(name)
     if not password:
         fields.why = b"no password"
         users.refused += 1
         return _BAD_LOGIN
-    digest = users.seal(name, password)
-    if slot != _NONE and same(digest, users.field(slot, _VERIFIED)):
+    slot = users.find(name)
+    right = _known(users, name, password)
+    if right:
         users.accepted += 1
         users.of_conn[conn] = slot
         return 0
-    if users.failed == conn:
-        users.failed = -1
+    if right is False:
+        users.refused += 1
         fields.why = b"unknown user" if slot == _NONE else b"wrong password"
+        _add(users, broker.now, _OF_WRONG, users.seal(name, password), 0)  # the newest again
         return _BAD_LOGIN
-    _wait(broker, conn, name, password)
+    fields.why = _must_wait(broker, conn, name)
+    if fields.why:
+        return _BUSY if fields.level == 5 else _UNAVAILABLE
+    users.waiting.append([conn, b"", 0, name, password, None])
+    broker.conns.state[conn] = _VERIFYING
+    broker.turn_soon = 1
     return -1
 
 
-def must_wait(broker, conn):
-    """A CONNECT with an authentication method: True if its address must wait; it does then."""
+def by_scram(broker, conn, scram, method, data):
+    """A message of a login by SCRAM, answered as by Scram.auth(). Its last one, with the proof,
+    is not looked at if the client must wait."""
     users = broker.users
-    if not _delay(users, broker.now, _OF_ADDRESS, address(broker, conn)):
-        return False
-    _wait(broker, conn, b"", None)
-    return True
+    name = scram.exchanges[conn][0] if conn in scram.exchanges else None
+    why = name and _must_wait(broker, conn, name)
+    if why:
+        scram.forget(conn)
+        scram.user, scram.last, scram.why = None, name, why
+        return _BUSY, None
+    code, data = scram.auth(conn, method, data)
+    if code == _UNAUTHORIZED:
+        scram.why = b"wrong password or unknown user"  # SCRAM fails alike for both
+        users.refused += 1
+        _punish(broker, conn, scram.last)
+    elif code == 0:
+        slot = users.find(scram.user)
+        if broker.conns.state[conn] != _NEW and users.of_conn[conn] != slot:
+            return _UNAUTHORIZED, None  # a client stays the user that it was let in as
+        users.of_conn[conn] = slot
+        users.accepted += 1
+    return code, data
 
 
-def _wait(broker, conn, name, password):
-    users = broker.users
-    host, user = address(broker, conn), hmac(users.secret, name)[:_FAILURE_KEY]
-    now = broker.now
-    delay = max(_delay(users, now, _OF_ADDRESS, host), _delay(users, now, _OF_USER, user))
-    if delay:
-        users.delayed += 1
-        if broker.log_mask & _NOTICE:
-            ondemand.log_event(broker, "waits", conn, (name, delay))
-    users.waiting.append([conn, b"", 0, name, password, host, user, None])
-    broker.conns.state[conn] = _VERIFYING
-    broker.turn_soon = 1
-
-
-def address(broker, conn):
-    """The key of a client's address, without its port."""
-    peer = broker.conns.source[conn]
-    if isinstance(peer, list):
-        peer = peer[0]
-    host = b""
-    if isinstance(peer, bytearray):  # a struct sockaddr: family, port, address
-        host = bytes(peer[:2] + peer[4:])
-    elif peer:
-        host = peer[0].encode()
-    return hmac(broker.users.secret, host)[:_FAILURE_KEY]
+def _known(users, name, password):
+    # True: the password was verified before; False: it is one of the last wrong ones; else None.
+    digest = users.seal(name, password)
+    slot = users.find(name)
+    if slot != _NONE and same(digest, users.field(slot, _VERIFIED)):
+        return True
+    return None if _row(users, _OF_WRONG, digest) < 0 else False
 
 
 def step(broker):
     """One slice of the password that is computed; -> a row of `waiting` whose CONNECT is to be
     handled again, or None."""
     users = broker.users
-    conns = broker.conns
     job = _chosen(broker)
     if job is None:
         return None
     broker.turn_soon = 1
-    conn = job[_JOB_CONN]
-    if job[_JOB_WORK] is None and _must_compute(users, job):
-        conns.opened[conn] = broker.now  # connect_timeout begins when its turn comes
-        job[_JOB_WORK] = _begin(users, job)
+    conn, name = job[_JOB_CONN], job[_JOB_NAME]
+    if job[_JOB_WORK] is None and not _wait(broker, conn, name):
+        if _known(users, name, job[_JOB_PASSWORD]) is None:
+            job[_JOB_WORK] = _begin(users, job)
     if job[_JOB_WORK]:
         key = advance(job[_JOB_WORK])
         if key is None:
             return None
         _decide(broker, job, key)
     users.waiting.remove(job)
-    for other in users.waiting:
-        conns.opened[other[_JOB_CONN]] = broker.now
-    conns.state[conn] = _NEW
+    broker.conns.state[conn] = _NEW
     return job
 
 
 def _chosen(broker):
-    # The one that is being computed; else the first that need not wait, of users without a failure
-    # before others, so that a client with an old password does not delay the rest of its address.
-    # What came behind its CONNECT must find a buffer if it ends in a cut packet.
-    users = broker.users
-    now = broker.now
+    # The first one. What came behind its CONNECT must find a buffer if it ends in a cut packet.
     conns = broker.conns
-    first = later = None
-    for job in users.waiting:
+    for job in broker.users.waiting:
         if conns.state[job[_JOB_CONN]] != _VERIFYING:
             continue  # it has ended
-        if job[_JOB_REST] > conns.tail_bytes and not conns.reassembly[3]:
-            continue
-        if job[_JOB_WORK]:
+        if job[_JOB_REST] <= conns.tail_bytes or conns.reassembly[3]:
             return job
-        if _delay(users, now, _OF_ADDRESS, job[_JOB_ADDRESS]):
-            continue
-        row = _row(users, _OF_USER, job[_JOB_USER])
-        if row < 0 or not users.failure_counts[row]:
-            first = first or job
-        elif not _delay(users, now, _OF_USER, job[_JOB_USER]):
-            later = later or job
-    return first or later
-
-
-def _must_compute(users, job):
-    # Not without a password, nor if another client of this user has come in since.
-    name, password = job[_JOB_NAME], job[_JOB_PASSWORD]
-    if password is None:
-        return False
-    slot = users.find(name)
-    return slot == _NONE or not same(users.seal(name, password), users.field(slot, _VERIFIED))
+    return None
 
 
 def _begin(users, job):
@@ -195,69 +175,90 @@ def _decide(broker, job, key):
     else:
         stored = hashlib.sha256(hmac(key, b"Client Key")).digest()
         right = same(stored, users.field(slot, _STORED) if slot != _NONE else users.secret)
+    digest = users.seal(name, job[_JOB_PASSWORD])
     if right:
-        users.set_verified(slot, users.seal(name, job[_JOB_PASSWORD]))
-        _forgive(users, job[_JOB_USER])
+        users.set_verified(slot, digest)
     else:
-        users.failed = job[_JOB_CONN]
-        users.refused += 1
-        _punish(broker, _OF_ADDRESS, job[_JOB_ADDRESS])
-        _punish(broker, _OF_USER, job[_JOB_USER])
-
-
-def proved(broker, conn, name):
-    """A client has logged in by SCRAM."""
-    users = broker.users
-    users.of_conn[conn] = users.find(name)
-    users.accepted += 1
-
-
-def failed(broker, conn, name):
-    """A login by SCRAM has failed; name: None if it has not said one."""
-    users = broker.users
-    users.refused += 1
-    _punish(broker, _OF_ADDRESS, address(broker, conn))
-    if name:
-        _punish(broker, _OF_USER, hmac(users.secret, name)[:_FAILURE_KEY])
+        _punish(broker, job[_JOB_CONN], name)
+        _add(users, broker.now, _OF_WRONG, digest, 0)
 
 
 # The table of failures
 
 
-def _row(users, first, key):
-    # The row of a key, or -1.
-    for row in range(first, first + (_FAILURES >> 1)):
-        if users.failure_keys[row * _FAILURE_KEY : row * _FAILURE_KEY + _FAILURE_KEY] == key:
-            return row
-    return -1
+def _must_wait(broker, conn, name):
+    # None, or, for the log, why a login of this user is refused for now.
+    left = _wait(broker, conn, name)
+    if not left:
+        return None
+    broker.users.delayed += 1
+    return b"must wait %d s: failures of this user or address" % ((left + 9) // 10)
 
 
-def _delay(users, now, first, key):
-    # How long a login must wait. (The clock's zero may have moved: then a row is out of range.)
-    row = _row(users, first, key)
-    left = users.failure_until[row] - now if row >= 0 else 0
-    return left if 0 < left <= _LONGEST_WAIT else 0
-
-
-def _punish(broker, first, key):
-    most = getattr(broker.settings, "login_delay_max", DEFAULTS["login_delay_max"])
+def _wait(broker, conn, name):
+    # How long the address and the user must wait, if the address has failures; tenths of a second.
     users = broker.users
     now = broker.now
-    until = users.failure_until
-    row = _row(users, first, key)
+    age = _age(users, now, _row(users, _OF_ADDRESS, _address(broker, conn)))
+    if age >= _FORGET:
+        return 0
+    return max(0, -age, -_age(users, now, _row(users, _OF_USER, hmac(users.secret, name))))
+
+
+def _punish(broker, conn, name):
+    # A login has failed; name: None if the client has not said one.
+    most = getattr(broker.settings, "login_delay_max", DEFAULTS["login_delay_max"]) * 10
+    users = broker.users
+    if most:
+        _add(users, broker.now, _OF_ADDRESS, _address(broker, conn), most)
+    if most and name:
+        _add(users, broker.now, _OF_USER, hmac(users.secret, name), most)
+
+
+def _address(broker, conn):
+    # The key of a client's address, without its port.
+    peer = broker.conns.source[conn]
+    if isinstance(peer, list):
+        peer = peer[0]
+    host = b""
+    if isinstance(peer, bytearray):  # a struct sockaddr: family, port, address
+        host = bytes(peer[:2] + peer[4:])
+    elif peer:
+        host = peer[0].encode()
+    return hmac(broker.users.secret, host)
+
+
+def _row(users, part, key):
+    # The row of a key, or -1.
+    n = len(users.failure_keys) // 3
+    at = users.failure_keys.find(key[:_ROW_KEY], part * n, part * n + n)
+    return at // _ROW_KEY if at % _ROW_KEY == 0 else -1
+
+
+def _age(users, now, row):
+    # Tenths of a second since a row's wait has ended; below 0 while it runs. (What has no failure
+    # is forgotten, and so is a row from before the clock's zero has moved.)
+    age = now - users.failure_until[row]
+    ok = row >= 0 and users.failure_counts[row] and age >= -_LONGEST_WAIT
+    return age if ok else _FORGET
+
+
+def _add(users, now, part, key, most):
+    # A failure of a key. The oldest row makes way, but a wait that runs only for one of a user:
+    # that runs, too.
+    row = _row(users, part, key)
     if row < 0:
-        row = min(range(first, first + (_FAILURES >> 1)), key=lambda each: until[each])
-        users.failure_keys[row * _FAILURE_KEY : row * _FAILURE_KEY + _FAILURE_KEY] = key
+        n = len(users.failure_until) // 3
+        row = max(range(part * n, part * n + n), key=lambda each: _age(users, now, each))
+        if _age(users, now, row) < 0 and part != _OF_USER:
+            return
+        users.failure_keys[row * _ROW_KEY : row * _ROW_KEY + _ROW_KEY] = key[:_ROW_KEY]
         users.failure_counts[row] = 0
-    since = now - until[row]
-    count = users.failure_counts[row] if -_LONGEST_WAIT <= since < _FORGET else 0
-    users.failure_counts[row] = count = min(count + 1, _DOUBLINGS)
-    wait = _ADDRESS_WAIT if first == _OF_ADDRESS else _FIRST_WAIT << count
-    until[row] = now + min(wait, most * 10)
-
-
-def _forgive(users, key):
-    row = _row(users, _OF_USER, key)
-    if row >= 0:
-        users.failure_counts[row] = 0
-        users.failure_until[row] = -_FORGET
+    count = users.failure_counts[row] + 1 if _age(users, now, row) < _FORGET else 1
+    users.failure_counts[row] = min(count, _FREE_FAILURES + 1)
+    wait = 0
+    if part == _OF_USER:
+        wait = _FIRST_WAIT << users.failure_counts[row]
+    elif part == _OF_ADDRESS and count > _FREE_FAILURES:
+        wait = _ADDRESS_WAIT
+    users.failure_until[row] = now + min(wait, most)

@@ -10,10 +10,10 @@
 #
 # A CONNECT whose password must be computed waits here with all bytes that came behind it; its
 # connection is not read meanwhile. A row of `waiting`, at most one for each connection:
-#     [connection, CONNECT and what follows, length of what follows, user name, password or None,
-#     key of the address, key of the user, work of access/pbkdf2.py]
-# After a wrong password its address and its user have a row in the table of failures: half of the
-# rows are for addresses, half for users; the oldest makes way. access/login.py does all this.
+#     [connection, CONNECT and what follows, length of what follows, user name, password,
+#     work of access/pbkdf2.py]
+# A third of the rows of the table of failures are for addresses, a third for users, a third for
+# wrong passwords; the oldest makes way. access/login.py does all this.
 #
 # There is no Users without password_file. Allocates at the start, for CONNECT and for a reload.
 import hashlib
@@ -30,8 +30,7 @@ _BYTES_IN = const(5)
 _KEY = const(32)  # bytes
 _USER_BYTES = const(128)
 _VERIFIED = const(3)
-_FAILURES = const(16)  # rows
-_FAILURE_KEY = const(8)  # bytes of a key of an address or a user
+_FAILURES = const(8)  # rows of each third of the table, at least
 _JOB_CONN = const(0)
 _JOB_DATA = const(1)
 _JOB_REST = const(2)
@@ -47,15 +46,16 @@ class Users:
         self.keys = bytearray(n * _USER_BYTES)
         self.foreign = {}  # slot: a user of mosquitto_passwd
         self.secret = os.urandom(_KEY)
+        self.salts = b""  # a secret of the file's keys, so that it is the same after a restart
         self.of_conn = u16(limits.connections + 1, _NONE)  # the user of each connection
         self.waiting = []
-        self.failed = -1  # the connection whose password has just been found wrong
-        self.logged = [0, 0]  # for status/log_reasons.py: since when, how many refused logins
-        self.failure_keys = bytearray(_FAILURES * _FAILURE_KEY)
-        self.failure_counts = bytearray(_FAILURES)
-        self.failure_until = i32(_FAILURES)  # tenths of a second
-        # Counters: logins with the right password, refused ones, those that had to wait because
-        # of earlier failures, passwords that were computed
+        self.logged = [0, 0]  # for status/log_reasons.py: since when, how many lines about logins
+        n = 3 * max(_FAILURES, limits.connections)
+        self.failure_keys = bytearray(8 * n)  # HMAC(secret, what it is), its first 8 bytes
+        self.failure_counts = bytearray(n)
+        self.failure_until = i32(n)  # tenths of a second
+        # Counters: logins with the right password, with a wrong one, those that were refused
+        # because of earlier failures, passwords that were computed
         self.accepted = self.refused = self.delayed = self.computed = 0
         ondemand.take("access.users_file", 0).load(self, path)
 
@@ -90,11 +90,11 @@ class Users:
     def made_up(self, name):
         """For an unknown name: (slot of some user or NONE, iterations, salt, a secret). For one
         name always the same, and as some user has it, so that it cannot be told from one."""
-        made = pbkdf2.hmac(self.secret, name)
-        slots = sorted(self.slot_of.values())
-        if not slots:
+        made = pbkdf2.hmac(self.salts, name)
+        names = sorted(self.slot_of)
+        if not names:
             return _NONE, 4096, made[:16], self.secret
-        slot = slots[made[-1] % len(slots)]
+        slot = self.slot_of[names[made[-1] % len(names)]]
         return slot, self.iterations[slot], made[: self.salt_bytes[slot]], self.secret
 
     def hold(self, conn, buf, at, end, rest):
@@ -113,8 +113,6 @@ class Users:
     def forget(self, conn):
         """The connection has ended."""
         self.of_conn[conn] = _NONE
-        if self.failed == conn:
-            self.failed = -1
         for job in self.waiting:
             if job[_JOB_CONN] == conn:
                 self.waiting.remove(job)

@@ -10,6 +10,7 @@
 # allocates.
 import binascii
 
+from slotmq.access.pbkdf2 import hmac
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
@@ -20,6 +21,7 @@ _NOTICE = const(4)
 _CONNECTED = const(2)
 _FIVE = const(4)
 _UNAUTHORIZED = const(0x87)
+_JOB_WORK = const(5)  # of a row of Users.waiting
 _OURS = "name:iterations (4096 or more):salt:StoredKey:ServerKey"
 
 
@@ -41,6 +43,8 @@ def read(path, most, foreign=None):
     names = set()
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
+            if number == 1 and line[:3] == b"\xef\xbb\xbf":
+                line = line[3:]  # a byte order mark
             line = line.strip()
             if not line or line[:1] == b"#":
                 continue
@@ -51,10 +55,7 @@ def read(path, most, foreign=None):
                 if len(rows) == most:
                     raise ValueError("at most %d users, see limit users" % most)
             except ValueError as error:
-                text = str(error)
-                if not text or "invalid" in text or "padding" in text:
-                    text = _OURS  # an error of int() or binascii
-                raise ValueError("%s:%d: expected %s" % (path, number, text))
+                raise ValueError("%s:%d: expected %s" % (path, number, error))
             names.add(row[0])
             rows.append(row)
     return rows
@@ -66,15 +67,20 @@ def _user(line, foreign):
         if foreign is None:
             raise ValueError(_OURS + "; lines of mosquitto_passwd work on a computer only")
         return name, foreign(rest)
-    fields = rest.split(b":")
-    if len(fields) != 4 or not visible(name):
-        raise ValueError(_OURS)
-    count, salt, stored, server = fields
+    try:
+        if visible(name):
+            return (name,) + _keys(*rest.split(b":"))
+    except (TypeError, ValueError):  # another number of fields, no number, no base64
+        pass
+    raise ValueError(_OURS)
+
+
+def _keys(count, salt, stored, server):
     iterations = int(count)
     # RFC 7677, 4; and a column has 30 bits
     if not 4096 <= iterations <= 0x3FFFFFFF or str(iterations).encode() != count:
-        raise ValueError(_OURS)
-    return name, iterations, decoded(salt, 8), decoded(stored), decoded(server)
+        raise ValueError
+    return iterations, decoded(salt, 8), decoded(stored), decoded(server)
 
 
 def visible(text):
@@ -86,7 +92,7 @@ def decoded(text, least=_KEY):
     raw = binascii.a2b_base64(text)
     # a2b takes what is no base64
     if binascii.b2a_base64(raw)[:-1] != text or not least <= len(raw) <= _KEY:
-        raise ValueError(_OURS)
+        raise ValueError
     return raw
 
 
@@ -109,6 +115,8 @@ def _replace(users, rows):
         elif slot not in changed:
             changed.append(slot)
         _put(users, slot, row)
+    keys = sorted([row[3] + row[4] for row in rows if len(row) > 2])
+    users.salts = hmac(b"", b"".join(keys))
     return changed
 
 
@@ -143,17 +151,22 @@ def reload(broker, log):
     except (OSError, ValueError) as error:
         log(_WARNING, "The users stay as they are: %s." % error)
         return
+    # A password that was wrong may be right now; what is being computed begins again.
+    users.failure_keys[:] = bytes(len(users.failure_keys))
+    for job in users.waiting:
+        job[_JOB_WORK] = None
     conns = broker.conns
     ended = 0
+    five = broker.five
+    by_hook = five.exchanges if five and five.hook(broker) is not five.scram else ()
     for conn in range(conns.top):
         if conns.state[conn] not in (_CONNECTED, _FIVE) or conns.source[conn] is None:
             continue
         slot = users.of_conn[conn]
-        exchanges = broker.five.exchanges if broker.five else ()
         may_stay = conns.option(conn, "allow_anonymous", broker.settings.allow_anonymous)
         # Of a listener without users, a hook let them in.
         may_stay = may_stay or not conns.option(conn, "password_file", 1)
-        anonymous = slot == _NONE and conn not in exchanges
+        anonymous = slot == _NONE and conn not in by_hook
         if slot in changed or anonymous and not may_stay:
             broker.end(conn, _UNAUTHORIZED)
             ended += 1

@@ -100,7 +100,7 @@ def _start(app, argv):
         raise ConfError(_wrong(lines["password_file"], "password_file", what))
     app.broker.on_reload = app.reload
     app.open_log()
-    for text in warnings + _closed(app.settings, listeners):
+    for text in warnings:
         app.broker.log(_WARNING, text)
     where = []
     try:
@@ -110,6 +110,8 @@ def _start(app, argv):
     except MemoryError:
         raise MemoryError(text)
     _write_pid(app, lines, options)
+    for text in _closed(app.settings, listeners):
+        app.broker.log(_WARNING, text)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
         app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)

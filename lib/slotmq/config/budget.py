@@ -37,9 +37,10 @@ def journal(limits):
 
 
 def users(limits):
-    """The row of the users, with password_file: columns, and a name of 15 bytes for each."""
+    """The row of the users, with password_file: columns, a name of 15 bytes for each, failures."""
     n = limits.users
-    return ("users", 900 + n * (133 + 48) + 2 * limits.connections, n)
+    failures = 3 * 13 * max(8, limits.connections)
+    return ("users", 700 + n * (133 + 48) + 2 * limits.connections + failures, n)
 
 
 def _connections(limits):

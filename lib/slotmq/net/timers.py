@@ -9,7 +9,6 @@ _NONE = const(0xFFFF)
 _NEW = const(1)
 _CONNECTED = const(2)
 _FIVE = const(4)
-_VERIFYING = const(6)
 _TIMED_OUT = const(8)
 _PUBLISH_OUT = const(3)
 _LOGGED_REFUSALS = const(7)  # of broker.stats
@@ -34,7 +33,7 @@ def tick(broker):
             waiting = True
             broker.loop.next_tick = broker.now + 1
     for conn in range(conns.top):
-        if conns.state[conn] in (_NEW, _CONNECTED, _FIVE, _VERIFYING):
+        if conns.state[conn] in (_NEW, _CONNECTED, _FIVE):
             _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
@@ -103,7 +102,7 @@ def _count(broker):
 def _check_timeout(broker, conn, waiting):
     conns = broker.conns
     now = broker.now
-    if conns.state[conn] in (_NEW, _VERIFYING):
+    if conns.state[conn] == _NEW:
         late = now - conns.opened[conn] >= broker.settings.connect_timeout * 10
     else:
         timeout = conns.keep_alive_timeout[conn]

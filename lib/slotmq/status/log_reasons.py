@@ -18,7 +18,7 @@ _UNAVAILABLE = const(3)
 _FILTER_INVALID = const(0x8F)
 _QUOTA = const(0x97)
 _LOGIN_CODES = b"\4\5\x86\x87"
-_LOGIN_LINES = const(10)  # of refused logins in so many tenths of a second
+_LOGIN_LINES = const(10)  # about logins in so many tenths of a second
 _LOGIN_TIME = const(100)
 
 # Reason codes from 0x80 on, in the standard's words [5.0, 2.4]
@@ -75,7 +75,8 @@ def refused(broker, conn, reason):
         user = fields.read()
     elif level != 5:
         code = _UNAVAILABLE  # as protocol/dispatch.py answers
-    if broker.users and code in _LOGIN_CODES and _is_one_too_many(broker):
+    is_login = code in _LOGIN_CODES or fields and fields.why
+    if broker.users and is_login and not _may_log_login(broker):
         return
     why = name(code)
     if fields and code == _BAD_CLIENT_ID:
@@ -89,15 +90,17 @@ def refused(broker, conn, reason):
     broker.log(_NOTICE, "%s [%s, p%d%s] refused: %s%s." % what)
 
 
-def _is_one_too_many(broker):
-    # Whoever guesses passwords must not fill the log: how many lines are missing is said later.
+def _may_log_login(broker):
+    # Whoever guesses passwords must not fill the log: is there space for one more line about a
+    # refused login? How many lines are missing is said later.
     logged = broker.users.logged
     if not 0 <= broker.now - logged[0] < _LOGIN_TIME:
         if logged[1] > _LOGIN_LINES:
-            broker.log(_NOTICE, "%d more logins were refused." % (logged[1] - _LOGIN_LINES))
+            text = "Left out: %d lines about logins that were refused."
+            broker.log(_NOTICE, text % (logged[1] - _LOGIN_LINES))
         logged[:] = (broker.now, 0)
     logged[1] += 1
-    return logged[1] > _LOGIN_LINES
+    return logged[1] <= _LOGIN_LINES
 
 
 def _keep_alive(most, said):

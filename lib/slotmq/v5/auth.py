@@ -3,9 +3,10 @@
 # A hook decides: Broker.hooks, if that has auth, or else the Scram of v5/scram.py, if there is a
 # password_file. It has auth(conn, method, data) -> (reason code, data or None), where 0x18 means
 # "continue", and forget(conn). For the log it may have `user`, the name that the last auth()
-# accepted, and `last`, the name that it was asked about. Broker.five.exchanges has, for each
-# connection with a method, [method, its CONNECT while that waits, data for CONNACK, is an exchange
-# under way?]. Loaded on demand; owns nothing. Control plane: may allocate and free.
+# accepted, and `last`, the name that it was asked about. access/login.py stands before the Scram,
+# and the hook may_connect is asked after it. Broker.five.exchanges has, for each connection with a
+# method, [method, its CONNECT while that waits, data for CONNACK, is an exchange under way?].
+# Loaded on demand; owns nothing. Control plane: may allocate and free.
 from slotmq.delivery.encode import length_bytes, put_header, put_length
 from slotmq.fast import new_packet, next_packet
 from slotmq.platform import ondemand
@@ -36,13 +37,14 @@ _AGAIN = const(0x19)
 _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
 _UNAUTHORIZED = const(0x87)
+_BUSY = const(0x89)
 _BAD_METHOD = const(0x8C)
 _PACKET_TOO_LARGE = const(0x95)
 
 
 def auth(broker, conn, pkt, buf, fields):
-    """A CONNECT with a method: -1: authenticated; 0: AUTH was sent; -2: it waits, because logins
-    from its address have failed; else a reason code."""
+    """A CONNECT with a method: -1: authenticated; 0: AUTH was sent; else a reason code, or what
+    the hook may_connect has said."""
     exchanges = broker.five.exchanges
     hook = broker.five.hook(broker)
     if hook is broker.five.scram and not broker.conns.option(conn, "password_file", 1):
@@ -50,14 +52,14 @@ def auth(broker, conn, pkt, buf, fields):
     code, data = _BAD_METHOD, None
     if conn in exchanges:
         code, data = _OK, exchanges[conn][2]  # the exchange is over
-    elif hook and hook is broker.five.scram and broker.users.login(broker).must_wait(broker, conn):
-        return -2
     elif hook:
         code, data = _ask(broker, conn, fields.method, fields.auth_data)
     if code == _OK:
         exchanges[conn] = [fields.method, None, None, False]
         fields.auth_data = data
         fields.user = getattr(hook, "user", None)
+        if hook is broker.five.scram and broker.may_connect:
+            return broker.may_connect(fields.read(fields.client_id), fields.user, None) or -1
         return -1
     if code == _CONTINUE:
         exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None, True]
@@ -69,21 +71,17 @@ def auth(broker, conn, pkt, buf, fields):
 
 
 def _explain(broker, code, fields):
-    # For the log: SCRAM fails alike for both.
-    if code == _UNAUTHORIZED and broker.five.hook(broker) is broker.five.scram:
-        fields.why = b"wrong password or unknown user"
+    # For the log: why the Scram, which was asked just now, has refused.
+    hook = broker.five.hook(broker)
+    if hook is broker.five.scram and code in (_UNAUTHORIZED, _BUSY):
+        fields.why = hook.why
 
 
 def _ask(broker, conn, method, data):
-    # Ask the hook; tell access/login.py how a login by SCRAM ended.
     hook = broker.five.hook(broker)
-    code, data = hook.auth(conn, method, data)
     if hook is broker.five.scram:
-        if code == _OK:
-            broker.users.login(broker).proved(broker, conn, hook.user)
-        elif code == _UNAUTHORIZED:
-            broker.users.login(broker).failed(broker, conn, hook.last)
-    return code, data
+        return broker.users.login(broker).by_scram(broker, conn, hook, method, data)
+    return hook.auth(conn, method, data)
 
 
 def _handle_auth(broker, conn, pkt, buf):

@@ -54,8 +54,8 @@ def handle(broker, conn, pkt, buf, fields):
     if code:
         return refuse(broker, conn, code, fields)
     result = v5.authenticate(broker, conn, pkt, buf, fields)
-    if result in (_OK, -2):
-        return result and _WAITS
+    if result == _OK:
+        return _OK
     if result < 0:
         result = choose_client_id(broker, conn, fields) or v5.check_id(broker, conn, fields)
     if result:
@@ -125,8 +125,7 @@ class Connect5:
         connack.accept(broker, conn, fields, present)
 
     def authenticate(self, broker, conn, pkt, buf, fields):
-        """Enhanced authentication, if the client asks for it; a result, -1 to go on,
-        or -2: the CONNECT waits."""
+        """Enhanced authentication, if the client asks for it; a result, or -1 to go on."""
         if fields.method is None:
             return -1
         return ondemand.take("v5.auth", broker.now).auth(broker, conn, pkt, buf, fields)

@@ -30,6 +30,7 @@ class Scram:
     def __init__(self, users, most=16):
         self.user = None  # the name that the last auth() accepted
         self.last = None  # the name that it was asked about
+        self.why = None  # why it refused, for the log
         self.most = most
         self.refused = 0
         self.users = users
@@ -40,7 +41,7 @@ class Scram:
 
     def auth(self, who, method, data):
         """A client's message -> (reason code, answer or None); any code but 0x18 is the end."""
-        self.user = self.last = None
+        self.user = self.last = self.why = None
         exchange = self.exchanges.pop(who, None)
         if method != b"SCRAM-SHA-256":
             return _BAD_AUTHENTICATION_METHOD, None
@@ -88,6 +89,7 @@ class Scram:
         signed += bare
         key = xor(_bytes(proof), hmac(stored, signed))
         _must(same(hashlib.sha256(key).digest(), stored))
+        _must(self._keys(name)[2:] == (stored, server))  # a reload may have changed them
         self.user = name
         return 0, b"v=" + _base64(hmac(server, signed))
 

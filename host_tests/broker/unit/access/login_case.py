@@ -17,13 +17,15 @@ KEYS = (
 )
 FILE = f"user:{KEYS}\nother:{KEYS}\n"
 ACCEPTED, BAD_LOGIN, NOT_AUTHORIZED = b"\x20\x02\0\0", b"\x20\x02\0\4", b"\x20\x02\0\5"
+MUST_WAIT = b"\x20\x02\0\3"
 PENCIL = {"username": "user", "password": b"pencil"}
 GUESS = {"username": "user", "password": b"pen"}
-TURNS = 400  # more than a password takes on any runtime
+TURNS = 700  # more than a password takes on any runtime
 
 
 class LoginCase(unittest.TestCase):
     LIMITS = Limits(connections=6)
+    host = "192.0.2.7"  # of the clients that come
 
     def setUp(self):
         self.lines = []
@@ -62,6 +64,7 @@ class LoginCase(unittest.TestCase):
     def open(self, data, turns=2):
         """A client that has said this."""
         client = Client(Stream())
+        client.stream.peer = self.host, 50123
         client.send(data)
         self.world.listener.waiting.append(client.stream)
         self.world.turn(turns)

@@ -1,14 +1,15 @@
 """Guessing passwords: what it costs others, what it tells, and how long whoever guesses waits."""
 
 import packets5
-from login_case import ACCEPTED, BAD_LOGIN, GUESS, PENCIL, TURNS, LoginCase
+import scram_client
+from login_case import ACCEPTED, BAD_LOGIN, GUESS, MUST_WAIT, PENCIL, LoginCase
 from packets import connect, publish, subscribe, text
 
-from slotmq import Limits
+from slotmq import Broker, Limits, Settings
 from slotmq.access import login
 
-NOBODY = {"username": "nobody", "password": b"pencil"}
-WAITS = (10, 20, 40, 80, 80)  # tenths of a second after each failure
+WAITS = (0, 10, 20, 40, 80, 80)  # tenths of a second before each guess of a user
+FREE = 8  # failures of an address that delay nobody
 
 
 class TestOthers(LoginCase):
@@ -17,6 +18,7 @@ class TestOthers(LoginCase):
     def test_others_are_served_between_two_slices(self):
         """A thousand guesses, four at a time: each message arrives within two turns, and no turn
         computes more than one slice."""
+        self.start(login_delay_max=0)
         reader = self.open(connect("r", **PENCIL) + subscribe(1, "t", 0))
         self.settle()
         reader.packets()
@@ -35,13 +37,22 @@ class TestOthers(LoginCase):
             self.assertTrue(slices[0] - before <= 2, slices[0] - before)
             if slices[0] > 40:  # the rest of it costs only time
                 for job in self.users.waiting:
-                    if job[7]:
-                        job[7][4] = 0
-            self.world.turn(ms=8000)
-            reader.send(b"\xc0\0")
-            self.world.turn(2)
-            reader.packets()
+                    if job[5]:
+                        job[5][4] = 0
         self.assertTrue(self.users.computed > 900, self.users.computed)
+
+    def test_a_full_broker_with_a_client_that_guesses_and_retries(self):
+        """All slots but one are in use. Clients with old passwords come again at once, and a few
+        with new guesses; a client that was there before and a new one get in."""
+        self.answer("v", **PENCIL)[0]
+        for turn in range(20):
+            bad = [self.open(connect(f"b{number}", **GUESS)) for number in range(6)]
+            self.open(connect("verified", **PENCIL))
+            bad.append(self.open(connect("new guess", username="user", password=b"x%d" % turn)))
+            self.settle()
+            self.assertEqual([client.stream.closed for client in bad], [True] * len(bad))
+        self.host = "192.0.2.8"
+        self.assertEqual(self.answer("new", username="other", password=b"pencil"), [ACCEPTED])
 
     def count_slices(self):
         advance = login.advance
@@ -57,30 +68,37 @@ class TestOthers(LoginCase):
 
     def tearDown(self):
         login.advance = getattr(self, "restore", login.advance)
-        while self.users.waiting:
-            self.world.turn(TURNS, ms=0)
-            self.world.turn(ms=8000)
         LoginCase.tearDown(self)
 
 
 class TestEnumeration(LoginCase):
-    def turns(self, **who):
-        """How many turns pass until the answer comes, without any earlier failure."""
+    def turns(self, *before, **who):
+        """How many turns pass until the answer comes, and the answer. before: logins before it."""
         self.start()
+        for other in before:
+            self.answer("a", **other)
         client = self.open(connect("a", **who), turns=0)
         for turns in range(1000):
-            if client.packets():
-                return turns
+            found = client.packets()
+            if found:
+                return turns, found
             self.world.turn()
         return None
 
     def test_an_unknown_user_costs_the_same_slices_as_a_wrong_password(self):
         known = self.turns(**GUESS)
-        self.assertTrue(known and known > 8, known)
+        self.assertTrue(known[0] > 8, known)
         for name in ("nobody", "User", "user ", ""):
             with self.subTest(name=name):
                 self.assertEqual(self.turns(username=name, password=b"pen"), known)
-        self.assertEqual(self.turns(**PENCIL), known)
+        self.assertEqual(self.turns(**PENCIL), (known[0], [ACCEPTED]))
+
+    def test_so_it_does_if_it_comes_again_or_must_wait(self):
+        for password, code in ((b"pen", BAD_LOGIN), (b"other", MUST_WAIT)):
+            who = [{"username": name, "password": b"pen"} for name in ("user", "nobody")]
+            known, unknown = [self.turns(each, **dict(each, password=password)) for each in who]
+            self.assertEqual(unknown, known)
+            self.assertEqual((known[0] <= 3, known[1]), (True, [code]))
 
     def test_a_file_without_users_takes_as_long(self):
         known = self.turns(**GUESS)
@@ -93,122 +111,259 @@ class TestEnumeration(LoginCase):
         self.assertEqual(self.turns(**GUESS), known)
 
 
-class TestWaiting(LoginCase):
-    def waits(self, *args, **options):
-        """Tenths of a second until a login is computed."""
-        self.world.turn(2)
+class TestLog(LoginCase):
+    def test_whoever_guesses_does_not_fill_it(self):
+        self.start(login_delay_max=0)
+        for guess in range(30):
+            self.answer(f"g{guess}", username="user")
+        refused = [line for line in self.lines if "refused" in line]
+        self.assertEqual(len(refused), 10)
+        self.assertIn("no password", refused[0])
+        self.world.turn(ms=10000)
+        self.answer("later", username="user")
+        self.assertIn("Left out: 20 lines about logins", self.lines[-2])
+        self.assertIn("no password", self.lines[-1])
+        self.assertEqual(self.users.refused, 31)
+
+
+class Guesses(LoginCase):
+    def fails(self, name="user", times=1):
+        """Wrong passwords of a user, as soon as each may be computed."""
+        for _ in range(times):
+            self.count = getattr(self, "count", 0) + 1
+            who = {"username": name, "password": b"guess %d" % self.count}
+            while (said := self.answer("a", **who)) == [MUST_WAIT]:
+                self.world.turn(ms=100)
+            self.assertEqual(said, [BAD_LOGIN])
+
+
+class TestDelays(Guesses):
+    def waits(self, **who):
+        """Tenths of a second until a login is not refused for now; what it is told then."""
         before = self.broker.now
-        client = self.open(connect(*args, **options))
-        for _ in range(200):
-            if self.users.waiting and self.users.waiting[0][7]:
-                break
-            if client.stream.received:
-                break
+        while (said := self.answer("a", **who)) == [MUST_WAIT]:
             self.world.turn(ms=100)
-        waited = self.broker.now - before
+        return self.broker.now - before, said
+
+    def test_a_user_s_wait_doubles_up_to_a_bound(self):
+        for number, wanted in enumerate(WAITS):
+            waited, _ = self.waits(username="user", password=b"guess %d" % number)
+            self.assertTrue(abs(waited - wanted) <= 2, (waited, wanted))
+        self.assertEqual(self.users.computed, len(WAITS))
+
+    def test_nobody_is_kept_for_a_delay(self):
+        self.fails()
+        client = self.open(connect("a", **PENCIL))
+        self.assertEqual((client.packets(), self.users.waiting), ([MUST_WAIT], []))
+        client = self.open(connect("a", level=5, properties=b"", **PENCIL))
+        self.assertEqual(client.packets()[0][3], 0x89)
+        self.assertEqual((self.users.delayed, self.users.refused), (2, 1))
+
+    def test_a_burst_drains_at_once(self):
+        """The first failure delays its user, so the others of it are not computed."""
+        guesses = [
+            self.open(connect(f"c{n}", username="user", password=b"%d" % n)) for n in range(4)
+        ]
         self.settle()
-        return waited, client
-
-    def near(self, waited, wanted):
-        """The timers look five times a second."""
-        self.assertTrue(wanted - 2 <= waited <= wanted + 2, (waited, wanted))
-
-    def test_each_failure_doubles_the_wait_up_to_a_bound(self):
-        self.assertEqual(self.answer("a", **GUESS), [BAD_LOGIN])
-        for wanted in WAITS:
-            waited, client = self.waits("a", **GUESS)
-            self.near(waited, wanted)
-            self.assertEqual(client.packets(), [BAD_LOGIN])
-        self.assertEqual(self.users.delayed, len(WAITS))
+        said = [client.packets() for client in guesses]
+        self.assertEqual(said, [[BAD_LOGIN], [MUST_WAIT], [MUST_WAIT], [MUST_WAIT]])
+        self.assertEqual(self.users.computed, 1)
 
     def test_the_right_password_waits_too_and_then_comes_in(self):
-        self.answer("a", **GUESS)
-        waited, client = self.waits("a", **PENCIL)
-        self.near(waited, WAITS[0])
-        self.assertEqual(client.packets(), [ACCEPTED])
+        self.fails()
+        waited, said = self.waits(**PENCIL)
+        self.assertTrue(abs(waited - 10) <= 2, waited)
+        self.assertEqual(said, [ACCEPTED])
 
     def test_a_password_that_was_verified_before_never_waits(self):
         self.answer("a", **PENCIL)
-        for _ in range(3):
-            self.answer("b", **GUESS)
+        self.fails(times=3)
         self.assertEqual(self.open(connect("c", **PENCIL)).packets(), [ACCEPTED])
 
-    def test_a_user_waits_whatever_the_address(self):
-        self.answer("a", **GUESS)
-        keys = self.users.failure_keys
-        keys[: len(keys) // 2] = bytes(len(keys) // 2)  # another address
-        waited, _ = self.waits("a", **PENCIL)
-        self.near(waited, WAITS[0])
+    def test_guesses_from_elsewhere_delay_nobody(self):
+        self.fails(times=5)
+        self.host = "192.0.2.8"
+        self.assertEqual(self.answer("a", **PENCIL), [ACCEPTED])
+        self.assertEqual(self.users.delayed > 0, True)
 
-    def test_an_address_waits_whatever_the_user(self):
-        self.answer("a", **NOBODY)
-        waited, _ = self.waits("a", **PENCIL)
-        self.near(waited, WAITS[0])
+    def test_a_user_waits_at_each_address_with_failures(self):
+        self.host = "192.0.2.8"
+        self.fails("nobody")
+        self.host = "192.0.2.7"
+        self.fails(times=3)
+        self.host = "192.0.2.8"
+        waited, _ = self.waits(**PENCIL)
+        self.assertTrue(abs(waited - 40) <= 2, waited)
 
-    def test_an_address_waits_a_second_at_most(self):
-        for _ in range(5):
-            self.answer("a", **GUESS)
-        waited, client = self.waits("b", username="other", password=b"pencil")
-        self.near(waited, WAITS[0])
-        self.assertEqual(client.packets(), [ACCEPTED])
+    def test_an_address_may_fail_some_times_before_others_there_wait(self):
+        for number in range(FREE):
+            self.fails(f"name{number}")
+        self.assertEqual(self.answer("a", username="other", password=b"pencil"), [ACCEPTED])
+        self.fails("one more")
+        waited, said = self.waits(**PENCIL)
+        self.assertTrue(abs(waited - 10) <= 2, waited)
+        self.assertEqual(said, [ACCEPTED])
 
-    def test_a_user_without_failures_comes_before_others_of_its_address(self):
-        for _ in range(2):
-            self.answer("a", **GUESS)
-        bad = [self.open(connect(f"bad{number}", **GUESS)) for number in range(2)]
-        good = self.open(connect("good", username="other", password=b"pencil"))
-        for _ in range(400):
-            self.world.turn(4, ms=25)
-            if good.stream.received:
-                break
-        self.assertEqual(good.packets(), [ACCEPTED])
-        self.assertEqual([client.packets() for client in bad], [[], []])
-        self.settle()
-
-    def test_the_log_says_who_waits(self):
-        self.answer("a", **GUESS)
-        self.waits("b", **PENCIL)
-        self.assertEqual(len([line for line in self.lines if "Login of u'user'" in line]), 1)
-
-    def test_who_has_waited_a_minute_begins_anew(self):
-        for _ in range(3):
-            self.answer("a", **GUESS)
+    def test_a_minute_later_it_is_forgotten(self):
+        for number in range(FREE):
+            self.fails(f"name{number}")
+        self.fails(times=3)
         self.world.turn(700, ms=100)
-        self.answer("a", **GUESS)
-        waited, _ = self.waits("a", **GUESS)
-        self.near(waited, WAITS[0])
+        self.fails()
+        waited, _ = self.waits(**PENCIL)
+        self.assertTrue(abs(waited - 10) <= 2, waited)
 
-    def test_many_names_from_one_address_do_not_make_it_forgotten(self):
-        for number in range(20):
-            self.users.failed = -1
-            login.failed(self.broker, 0, b"name%d" % number)
-        waited, _ = self.waits("a", **PENCIL)
-        self.near(waited, 0)  # of another address: connection 0 had none
-        self.answer("a", **GUESS)
-        for number in range(20):
-            login._punish(self.broker, 8, b"name%4d" % number)
-        waited, _ = self.waits("b", username="other", password=b"pencil")
-        self.near(waited, WAITS[0])
+    def test_login_delay_max_0_turns_all_off(self):
+        self.start(login_delay_max=0)
+        for number in range(2 * FREE):
+            who = {"username": "user", "password": b"%d" % number}
+            self.assertEqual(self.answer("a", **who), [BAD_LOGIN])
+        self.assertEqual(self.users.delayed, 0)
 
-    def test_the_table_is_bounded(self):
+    def test_the_log_says_who_must_wait_at_a_bounded_rate(self):
+        self.fails()
+        self.answer("a", **PENCIL)
+        said = "Client 'a' [192.0.2.7:50123, p4, u'user'] refused: server unavailable (return "
+        self.assertEqual(
+            self.lines[-1], said + "code 3), must wait 1 s: failures of this user or address."
+        )
+        self.world.turn(101, ms=100)
+        for number in range(FREE):
+            self.fails(f"name{number}")
+        self.answer("a", username="other", password=b"x")
+        self.assertTrue(
+            "must wait 1 s: failures of this user or address" in self.lines[-1], self.lines
+        )
+        for _ in range(30):
+            self.answer("a", **PENCIL)
+        self.assertEqual(len(self.lines), 2 + 10)
+
+
+class TestKnownWrong(LoginCase):
+    def test_a_password_that_is_known_to_be_wrong_costs_and_delays_nothing(self):
+        self.assertEqual(self.answer("a", **GUESS), [BAD_LOGIN])
+        for _ in range(30):
+            self.assertEqual(self.open(connect("a", **GUESS)).packets(), [BAD_LOGIN])
+            self.world.turn(ms=100)
+        self.assertEqual(self.answer("a", **PENCIL), [ACCEPTED])
+        users = self.users
+        self.assertEqual((users.computed, users.refused, users.delayed), (2, 31, 0))
+
+    def test_it_is_of_its_user(self):
+        self.answer("a", **GUESS)
+        self.answer("a", username="other", password=b"pen")
+        self.assertEqual(self.users.computed, 2)
+
+    def test_the_one_that_was_not_repeated_for_longest_makes_way(self):
+        self.start(login_delay_max=0)
+        rows = len(self.users.failure_until) // 3
+        self.answer("a", **GUESS)
+        for number in range(rows):
+            self.answer("a", username="other", password=b"x%d" % number)
+            self.world.turn(ms=100)
+            self.answer("a", **GUESS)
+            self.world.turn(ms=100)
+        self.assertEqual(self.users.computed, rows + 1)
+        self.answer("a", username="other", password=b"x0")
+        self.assertEqual(self.users.computed, rows + 2)
+
+
+class TestRows(Guesses):
+    def test_their_number_is_bounded(self):
+        self.start(login_delay_max=0)
         size = len(self.users.failure_keys)
-        for number in range(100):
-            login._punish(self.broker, 0, b"addr%04d" % (number % 10))
+        for number in range(3 * size // 8):
+            self.answer("a", username=f"user{number}", password=b"x")
         self.assertEqual(len(self.users.failure_keys), size)
 
-    def test_a_login_by_scram_waits_too(self):
-        self.answer("a", **GUESS)
-        method = b"\x15" + text("SCRAM-SHA-256") + b"\x16" + text("n,,n=user,r=abc")
-        client = self.open(packets5.connect("a", method))
-        self.assertEqual((client.packets(), len(self.users.waiting)), ([], 1))
-        self.world.turn(12, ms=100)
-        self.assertEqual(client.packets()[0][0], 0xF0)
+    def test_a_computer_has_more_of_them(self):
+        rows = []
+        for n in (4, 8, 32):
+            limits = Limits(connections=n, sessions=n)
+            users = Broker(limits, Settings(password_file=self.path)).users
+            rows.append(len(users.failure_until) // 3)
+        self.assertEqual(rows, [8, 8, 32])
 
-    def test_a_wrong_proof_by_scram_counts(self):
-        method = b"\x15" + text("SCRAM-SHA-256") + b"\x16" + text("nonsense")
-        client = self.open(packets5.connect("a", method))
-        self.assertEqual(client.packets()[0][3], 0x87)
-        self.assertIn("wrong password or unknown user", self.lines[-1])
-        self.assertEqual(self.users.refused, 1)
-        waited, _ = self.waits("a", **PENCIL)
-        self.near(waited, WAITS[0])
+    def test_other_addresses_do_not_make_one_forgotten_that_must_wait(self):
+        rows = len(self.users.failure_until) // 3
+        for number in range(FREE + 1):
+            self.answer("a", username=f"name{number}", password=b"x")
+        for number in range(2 * rows):
+            self.host = f"198.51.100.{number}"
+            self.answer("a", username=f"more{number}", password=b"x")
+        self.host = LoginCase.host
+        self.assertEqual(self.answer("a", **PENCIL), [MUST_WAIT])
+
+    def test_other_names_do_not_make_one_forgotten_that_must_wait_longer(self):
+        self.fails(times=3)
+        for number in range(2 * FREE):
+            self.host = f"198.51.100.{number % 4}"
+            self.answer("a", username=f"more{number}", password=b"x")
+        self.host = LoginCase.host
+        self.assertEqual(self.answer("a", **PENCIL), [MUST_WAIT])
+
+
+class TestScram(LoginCase):
+    LIMITS = Limits(connections=20, sessions=20)  # those that were refused linger
+    WRONG = bytes(32)  # a key
+
+    def begin(self, name=b"user"):
+        client = self.open(scram_client.connect("a", name))
+        return client, scram_client.answer(client.packets()[0])
+
+    def end(self, exchange, name=b"user", **key):
+        """The reason code of CONNACK."""
+        client, said = exchange
+        client.send(scram_client.auth(scram_client.final(name, said, **key)))
+        self.world.turn(3)
+        return client.packets()[0][3]
+
+    def test_a_wrong_proof_delays_its_user_at_this_address(self):
+        self.assertEqual(self.end(self.begin(), key=self.WRONG), 0x87)
+        self.assertTrue("wrong password or unknown user" in self.lines[-1], self.lines[-1])
+        self.assertEqual(self.answer("a", **PENCIL), [MUST_WAIT])
+        self.assertEqual((self.users.refused, self.users.delayed), (1, 1))
+
+    def test_guesses_side_by_side_are_not_computed_either(self):
+        """Nor is the right password: it would tell which guess is right."""
+        exchanges = [self.begin() for _ in range(4)]
+        codes = [self.end(each, key=self.WRONG) for each in exchanges[:3]]
+        codes.append(self.end(exchanges[3]))
+        self.assertEqual(codes, [0x87, 0x89, 0x89, 0x89])
+        said = "server busy (reason 0x89), must wait 1 s: failures of this user or address."
+        self.assertTrue(said in self.lines[-1], self.lines[-1])
+        self.assertEqual((self.users.refused, self.users.delayed), (1, 3))
+        self.world.turn(11, ms=100)
+        self.assertEqual(self.end(self.begin()), 0)
+
+    def test_an_address_waits_whatever_the_names(self):
+        codes = []
+        for number in range(FREE + 2):
+            name = b"name%d" % number
+            codes.append(self.end(self.begin(name), name, key=self.WRONG))
+        self.assertEqual(codes, [0x87] * (FREE + 1) + [0x89])
+
+    def test_guesses_from_elsewhere_delay_nobody(self):
+        self.end(self.begin(), key=self.WRONG)
+        self.host = "192.0.2.8"
+        self.assertEqual(self.end(self.begin()), 0)
+
+    def test_a_first_message_that_is_wrong_counts_for_its_address(self):
+        method = scram_client.METHOD + b"\x16" + text("nonsense")
+        for _ in range(FREE + 1):
+            client = self.open(packets5.connect("a", method))
+            self.assertEqual(client.packets()[0][3], 0x87)
+        self.assertEqual(self.users.refused, FREE + 1)
+        self.assertEqual(self.answer("a", **PENCIL), [MUST_WAIT])
+
+    def test_a_client_stays_the_user_that_it_was_let_in_as(self):
+        exchange = self.begin()
+        client = exchange[0]
+        self.assertEqual(self.end(exchange), 0)
+        for name, code in ((b"user", 0), (b"other", 0x87)):
+            client.send(scram_client.auth(scram_client.first(name), scram_client.AGAIN))
+            self.world.turn(3)
+            said = scram_client.answer(client.packets()[0])
+            client.send(scram_client.auth(scram_client.final(name, said)))
+            self.world.turn(3)
+            self.assertEqual(client.packets()[0][2], code)

@@ -1,9 +1,12 @@
 """User names and passwords in CONNECT: who comes in, and with which return code."""
 
+import scram_client
 from login_case import ACCEPTED, BAD_LOGIN, GUESS, NOT_AUTHORIZED, PENCIL, TURNS, LoginCase
 from packets import PINGREQ, PINGRESP, connect, publish, subscribe, text
 
-from slotmq.access import login, users_file
+from slotmq.access import users_file
+
+NAMES = ("user", "other")
 
 
 class TestCodes(LoginCase):
@@ -74,6 +77,24 @@ class TestHook(LoginCase):
         self.assertEqual(Hook.asked, [(name, b"user", b"pencil") for name in (b"a", b"b")])
         self.assertEqual(self.answer("a", **GUESS), [BAD_LOGIN])
         self.assertEqual(len(Hook.asked), 2)
+
+    def test_a_hook_is_asked_after_scram_too(self):
+        class Hook:
+            asked = []  # noqa: RUF012
+
+            def may_connect(self, *who):
+                self.asked.append(who)
+                return 5 if who[0] == b"b" else 0
+
+        self.broker.hooks = Hook()
+        for name, code in (("a", 0), ("b", 0x87)):
+            client = self.open(scram_client.connect(name))
+            said = scram_client.answer(client.packets()[0])
+            client.send(scram_client.auth(scram_client.final(b"user", said)))
+            self.world.turn(3)
+            self.assertEqual(client.packets()[0][3], code)
+        self.assertEqual(Hook.asked, [(name, b"user", None) for name in (b"a", b"b")])
+        self.assertFalse("password" in self.lines[-1], self.lines[-1])
 
     def test_a_client_of_the_program_needs_no_password(self):
         own = self.broker.client("own")
@@ -221,14 +242,14 @@ class TestWaiting(LoginCase):
     def test_one_password_is_computed_at_a_time(self):
         for number in range(4):
             self.open(connect(f"c{number}", username=f"user{number}", password=b"x"))
-        login.failed(self.broker, 0, b"user0")  # its address must wait now
-        while self.users.waiting:
-            self.assertTrue(sum([job[7] is not None for job in self.users.waiting]) <= 1)
-            self.world.turn(ms=100)
+        for _ in range(4 * TURNS):
+            self.assertTrue(sum([job[5] is not None for job in self.users.waiting]) <= 1)
+            self.world.turn(ms=0)
+        self.assertEqual((self.users.waiting, self.users.computed), ([], 4))
 
     def test_a_client_that_goes_in_the_turn_of_the_last_slice(self):
         client = self.open(connect("a", **GUESS))
-        self.users.waiting[0][7][4] = 1
+        self.users.waiting[0][5][4] = 1
         client.stream.extra = 16  # HUP
         self.world.turn(2)
         self.assertEqual((self.users.waiting, client.stream.closed), ([], True))
@@ -271,27 +292,13 @@ class TestWaiting(LoginCase):
         self.settle()
         self.assertEqual((right.packets(), first.stream.closed), ([ACCEPTED], True))
 
-    def test_the_mark_of_a_wrong_password_is_for_its_connection(self):
-        self.users.failed = 5
-        self.assertEqual(self.answer("a", **PENCIL), [ACCEPTED])
-
-    def test_connect_timeout_ends_it(self):
-        self.users.iterations[self.users.find(b"user")] = 0x3FFFFFFF  # it never ends
-        client = self.open(connect("a", **PENCIL))
-        self.world.turn(101, ms=100)
-        self.assertEqual((client.stream.closed, self.users.waiting), (True, []))
-        self.assertTrue("(connect_timeout)" in self.lines[-1], self.lines[-1])
-
-    def test_connect_timeout_begins_when_a_client_s_turn_comes(self):
+    def test_connect_timeout_does_not_end_it(self):
+        """However many iterations a password has, and however many clients come before."""
         for name in (b"user", b"other"):
             self.users.iterations[self.users.find(name)] = 0x3FFFFFFF
-        for _ in range(4):
-            login.failed(self.broker, 0, None)  # the address must wait 8 s
-        clients = [self.open(connect(name, **GUESS)) for name in ("a", "b")]
-        for seconds in (8, 8, 0):
-            self.world.turn(10 * seconds + 3, ms=100)
-            for job in self.users.waiting:
-                if job[7]:
-                    job[7][4] = 1  # one iteration is left
+        clients = [self.open(connect(name, username=name, password=b"pencil")) for name in NAMES]
+        for _ in clients:
+            self.world.turn(150, ms=100)  # 15 s
+            self.users.waiting[0][5][4] = 1  # one iteration is left
             self.world.turn(2, ms=0)
         self.assertEqual([client.packets() for client in clients], [[BAD_LOGIN]] * 2)

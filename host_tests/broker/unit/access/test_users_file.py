@@ -3,8 +3,9 @@
 import binascii
 import unittest
 
+import scram_client
 import scratch
-from login_case import ACCEPTED, BAD_LOGIN, GUESS, KEYS, PENCIL, LoginCase
+from login_case import ACCEPTED, BAD_LOGIN, FILE, KEYS, PENCIL, LoginCase
 from packets import connect
 
 from slotmq import Broker, Limits, Settings
@@ -33,6 +34,10 @@ class TestLines(unittest.TestCase):
     def test_line_ends_and_blanks(self):
         found = self.read(f"  user:{KEYS}\r\n\r\n # one\nlast:{KEYS}")
         self.assertEqual([row[0] for row in found], [b"user", b"last"])
+
+    def test_a_byte_order_mark(self):
+        self.assertEqual(self.read(b"\xef\xbb\xbf" + f"user:{KEYS}".encode())[0][0], b"user")
+        self.refused(f"user:{KEYS}\n".encode() + b"\xef\xbb\xbfb:" + KEYS.encode(), 2, "name:iter")
 
     def test_wrong_lines(self):
         counts = ("", "x", "4095", "-4096", "+4096", "04096", "4_096", "4096.0", "4096 ")
@@ -124,14 +129,58 @@ class TestReload(LoginCase):
         self.world.turn(2)
 
     def test_a_reload_while_a_password_is_computed(self):
+        """It begins again, with the new keys."""
         client = self.open(connect("a", **PENCIL))
         self.reload(f"user:{OTHER}\n")
         self.settle()
         self.assertEqual(client.packets(), [BAD_LOGIN])
-        client = self.open(connect("a", **GUESS))
-        self.reload("# nobody\n")
+        self.reload(f"other:{KEYS}\n")
+        client = self.open(connect("a", **PENCIL))
+        self.reload(FILE)
         self.settle()
-        self.assertEqual(client.packets(), [BAD_LOGIN])
+        self.assertEqual(client.packets(), [ACCEPTED])
+
+    def test_a_wrong_password_may_be_right_after_a_reload(self):
+        self.reload(f"user:{OTHER}\n")
+        self.assertEqual(self.answer("a", **PENCIL), [BAD_LOGIN])
+        self.reload(FILE)
+        self.assertEqual(self.answer("a", **PENCIL), [ACCEPTED])
+
+    def test_an_exchange_of_scram_goes_on_only_if_its_keys_are_the_same(self):
+        for content in (f"user:{OTHER}\n", "# nobody\n", f"new:{KEYS}\nuser:{KEYS}\n"):
+            for again in (False, True):
+                with self.subTest(content=content, again=again):
+                    self.start()
+                    code = self.over_a_reload(content, again)
+                    self.assertEqual(code, 0 if content.startswith("new") else 0x87)
+
+    def over_a_reload(self, content, again):
+        """The code that ends an exchange with a reload within. again: of a client that is in."""
+        client = self.open(scram_client.connect("a"))
+        if again:
+            self.prove(client)
+            client.send(scram_client.auth(scram_client.first(), scram_client.AGAIN))
+            self.world.turn(3)
+        said = scram_client.answer(client.packets()[-1])
+        self.reload(content)
+        client.send(scram_client.auth(scram_client.final(b"user", said)))
+        self.world.turn(3)
+        packet = client.packets()[-1]
+        return packet[3] if packet[0] == 0x20 else packet[2]
+
+    def prove(self, client):
+        said = scram_client.answer(client.packets()[0])
+        client.send(scram_client.auth(scram_client.final(b"user", said)))
+        self.world.turn(3)
+        self.assertEqual(client.packets()[0][3], 0)
+
+    def test_who_has_logged_in_by_scram_is_disconnected_like_others(self):
+        client = self.open(scram_client.connect("a"))
+        self.prove(client)
+        self.reload(f"user:{KEYS}\n")
+        self.assertEqual(client.stream.closed, False)
+        self.reload(f"user:{OTHER}\n")
+        self.assertEqual(client.packets(), [b"\xe0\x02\x87\0"])
 
     def test_a_slot_of_a_user_that_is_gone_is_used_again(self):
         self.reload("".join([f"n{number}:{KEYS}\n" for number in range(self.users.slots)]))

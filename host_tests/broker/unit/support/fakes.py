@@ -129,7 +129,8 @@ class Listener:
         self.waiting = []
 
     def accept(self):
-        return (self.waiting.pop(0), PEER) if self.waiting else None
+        stream = self.waiting.pop(0) if self.waiting else None
+        return stream and (stream, getattr(stream, "peer", PEER))
 
     def events(self):
         return IN if self.waiting else 0

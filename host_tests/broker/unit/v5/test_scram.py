@@ -1,10 +1,10 @@
 """SCRAM-SHA-256: RFC 7677's exchange, refusals, and the bound on exchanges."""
 
 import binascii
-import hashlib
 import unittest
 
 import scratch
+from scram_client import CLIENT_NONCE, final
 
 from slotmq import Limits
 from slotmq.access import users_file
@@ -18,9 +18,7 @@ CONTINUE, REFUSED, BUSY, BAD_METHOD = 0x18, 0x87, 0x89, 0x8C
 SALT = "W22ZaJ0SNY7soEsUEjb6gQ=="
 STORED = "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY="
 SERVER = "wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
-CLIENT_KEY = binascii.a2b_base64(b"pg/JI9Z+hkSpLRa5btpe9GVrDHJcSEN0viVTVXaZbos=")
 KEYS = f"4096:{SALT}:{STORED}:{SERVER}"
-CLIENT_NONCE = b"rOprNGfwEbeRWgbNEkqO"
 SERVER_NONCE = b"%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
 NONCE = CLIENT_NONCE + SERVER_NONCE
 FIRST = b"n,,n=user,r=" + CLIENT_NONCE
@@ -44,16 +42,6 @@ def scram(*names, most=4):
 
 def begin(server, name, who=1):
     return server.auth(who, SCRAM, b"n,,n=" + name + b",r=" + CLIENT_NONCE)
-
-
-def final(name, answer, start=b"c=biws,r=" + NONCE):
-    """What a client with the key answers, and it signs any start."""
-    signed = b"n=" + name + b",r=" + CLIENT_NONCE + b"," + answer + b"," + start
-    block = hashlib.sha256(CLIENT_KEY).digest() + bytes(32)
-    for pad in (0x36, 0x5C):
-        signed = hashlib.sha256(bytes([byte ^ pad for byte in block]) + signed).digest()
-    proof = bytes([CLIENT_KEY[at] ^ signed[at] for at in range(32)])
-    return start + b",p=" + binascii.b2a_base64(proof)[:-1]
 
 
 class TestExchange(unittest.TestCase):
@@ -230,6 +218,28 @@ class TestUnknownUser(unittest.TestCase):
             server.nonce = lambda: SERVER_NONCE
             answers.add(begin(server, name)[1])
         self.assertEqual(len(answers), 2)
+
+    def test_its_salt_is_the_same_after_a_restart(self):
+        """Whatever the order of the lines; else it could be told from a user by asking twice."""
+        lines = [f"{name}:{KEYS}\n" for name in ("one", "two")]
+        lines.append(f"three:5000:{SALT}:{SERVER}:{STORED}\n")
+        answers = set()
+        for content in ("".join(lines), "".join(lines), "".join(reversed(lines))):
+            server = Scram(users_of(scratch.write(content)))
+            server.nonce = lambda: SERVER_NONCE
+            answers.add(begin(server, b"nobody")[1])
+        self.assertEqual(len(answers), 1)
+        server = Scram(users_of(scratch.write(lines[0])))
+        server.nonce = lambda: SERVER_NONCE
+        self.assertFalse(begin(server, b"nobody")[1] in answers)
+
+    def test_who_knows_all_keys_has_no_proof_for_it(self):
+        """Its salt comes from the keys of the file, its StoredKey does not."""
+        server = scram()
+        _, answer = begin(server, b"nobody")
+        for key in (server.users.salts, server.users.field(0, 1), server.users.field(0, 2)):
+            begin(server, b"nobody")
+            self.assertEqual(server.auth(1, SCRAM, final(b"nobody", answer, key=key))[0], REFUSED)
 
     def test_it_has_what_some_user_has(self):
         long = binascii.b2a_base64(bytes(32)).decode().strip()
