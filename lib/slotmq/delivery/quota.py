@@ -8,8 +8,8 @@ _NONE = const(0xFFFF)
 
 def may_hold(broker, fields):
     """May a session have one message more? fields: the session; the slot of the message, or NONE;
-    its bytes if it has no slot yet; blocks that were freed for it; how many deliveries it takes, or
-    _NONE: one, and max_queued_bytes must be checked.
+    its bytes if it has no slot yet; blocks that were freed for it; how many deliveries it takes,
+    or NONE: one, and max_queued_bytes must be checked.
 
     A session gets at most max_session_share of the deliveries, and of the message slots and blocks
     that retained messages leave. Once max_offline_share of these is in use, sessions without a
