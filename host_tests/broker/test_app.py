@@ -264,6 +264,7 @@ def test_a_log_file_has_start_and_end(start: Start, tmp_path: Path) -> None:
         ([], True),
         (["log_dest stdout"], True),
         (["log_dest none"], False),
+        (["log_dest topic"], False),
         (["log_dest stderr", "log_dest file LOG"], False),
     ],
 )

@@ -19,12 +19,14 @@ def apply_settings(broker):
     window[0] = s.max_inflight_messages or limits.inflight
     if broker.journal and min(window[0], _NONE) > broker.journal.window:
         broker.journal.whole = False  # the journal's window is written by the next compaction
-    window[1] = s.max_queued_messages or limits.queued
+    window[1] = most = s.max_queued_messages or limits.queued
+    size = getattr(s, "max_queued_bytes", 0)
+    if size:  # so many wait in any case; delivery/quota.py looks at the bytes of more
+        window[1] = min(most, (size - 1) // limits.max_packet + 1)
+    broker.deliveries.count[6] = most - window[1]
     broker.retained.quota = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
-    count = broker.deliveries.slots * broker.retained.quota // 100
-    # With max_queued_bytes, delivery/quota.py is always asked.
-    broker.deliveries.count[5] = -1 if getattr(s, "max_queued_bytes", 0) else count
+    broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.quota // 100
     # The lowest of all listeners: a higher QoS is looked at more closely.
     broker.max_qos = min([s.max_qos] + [each[3].get("max_qos", 2) for each in s.listeners])
     broker.queue_qos0 = s.queue_qos0_messages

@@ -1,6 +1,6 @@
 # quota.py - how much of the space for messages a session may have, once much of it is in use
-# (is_tight() of delivery/routing.py), and max_queued_bytes, with which it always counts as tight.
-# Loaded on demand; owns nothing. Does not allocate.
+# (is_tight() of delivery/routing.py), and whether max_queued_bytes is reached. Loaded on demand;
+# owns nothing. Does not allocate.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -8,15 +8,15 @@ _NONE = const(0xFFFF)
 
 def may_hold(broker, fields):
     """May a session have one message more? fields: the session; the slot of the message, or NONE;
-    its bytes if it has no slot yet; blocks that were freed for it; how many deliveries it takes.
+    its bytes if it has no slot yet; blocks that were freed for it; how many deliveries it takes,
+    or NONE: one, and max_queued_bytes must be checked.
 
     A session gets at most max_session_share of the deliveries, and of the message slots and blocks
     that retained messages leave. Once max_offline_share of these is in use, sessions without a
     connection get nothing more, and each other session at most an equal part of the rest. A
     session without any message may have one while it is connected."""
     session, msg, new_size, freed, n = fields
-    most = getattr(broker.settings, "max_queued_bytes", 0)
-    if n and most and _has_queued(broker, session, most):
+    if n == _NONE and _has_queued(broker, session, broker.settings.max_queued_bytes):
         return False
     sessions = broker.sessions
     messages = broker.messages

@@ -185,9 +185,10 @@ def has_space(broker, session, msg=_NONE, freed=0, size=0):
     if sessions.conn[session] != _NONE:
         waiting += sessions.inflight[session]
         most += window[0]
-    if waiting >= most or broker.deliveries.count[2] == _NONE:
+    count = broker.deliveries.count
+    if waiting >= most + count[6] or count[2] == _NONE:
         return False
-    return may_hold(broker, session, msg, size, freed, 1)
+    return may_hold(broker, session, msg, size, freed, 1 if waiting < most else _NONE)
 
 
 def is_tight(broker, size, n):
@@ -206,7 +207,7 @@ def is_tight(broker, size, n):
 
 def may_hold(broker, session, msg, size, freed, n):
     """Is the message within the session's quota? msg, size, freed: see has_space(); n: deliveries
-    that it takes, 1 or 0."""
+    that it takes, 1 or 0, or _NONE: 1, and so many wait that their bytes count."""
     if not is_tight(broker, size, n):
         return True
     heap.lift()
