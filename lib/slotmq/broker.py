@@ -49,6 +49,9 @@ def _create(table, *args):
 
 
 class Broker:
+    # Which user a session belongs to, and who may do what; None: nobody is asked
+    owners = acl = None
+
     def __init__(self, limits=None, settings=None):
         self.limits = limits = limits or Limits()
         self.settings = settings = settings or Settings()
@@ -59,6 +62,7 @@ class Broker:
             from slotmq.status.sys_state import Sys
         columns = ondemand.take("fast.columns", 0)
         ondemand.take("control", 0)
+        access = ondemand.take("access.acl", 0) if settings.acl_file else None
         # MicroPython searches for free memory from the beginning of the heap. A hole before
         # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
@@ -72,6 +76,8 @@ class Broker:
         self.conns = _create(Connections, limits, self.subscriptions.pool, self.sessions.conn)
         self.deliveries = _create(Deliveries, limits)
         self.retained = _create(Retained, limits, self.messages, self.deliveries.window)
+        if access:
+            _create(access.make, self)
         self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
         self.on_reload = None
         # A topic at its beginning, a filter at its end
@@ -115,10 +121,10 @@ class Broker:
         if settings.mqtt_versions == 5:
             self.five = Version5(self)
             self.first_handlers = self.five.first
-        del hole
+        del hole, access
         gc.collect()
         columns.make(
-            self
+            self, settings.acl_file
         )  # sets tables and fast_columns, the first argument of functions in fast/
         self.hooks = None
 
@@ -258,8 +264,9 @@ class Broker:
         self._loop().stopping = True
 
     def reload(self):
-        """Read the configuration again, if there is one."""
+        """Read the configuration again, if there is one, and the acl_file."""
         self.on_reload and self.on_reload()
+        self.acl and self.acl.reload()
 
     def dump_tree(self):
         """Print the subscription tree, and log it where a log is kept in a file."""

@@ -182,6 +182,7 @@ class Names:
         }
         called = {m: m.name for each in own.values() for m in each if self.is_known(program, m)}
         never = set(_local(program)) | set(dir(builtins)) | self._texts | set(called.values())
+        never |= set(_LETTERS)  # as arguments are called
         shared = [m for m in _shared(program) if m not in called]
         for rank in range(3):
             files = [file for file in own if _rank(file) == rank]

@@ -35,6 +35,11 @@ _ENTRIES = (
     "recorder.writer recorder.interceptor",
     "fast.record_words_viper",
     "recorder.segments",
+    # Access lists
+    "fast.senders_viper",
+    "access.acl access.owners",
+    "access.recheck_sessions",
+    "access.acl_file",
     # The surrounding program's messages and clients
     "embed.publishing",
     "embed.in_process",

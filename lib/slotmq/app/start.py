@@ -80,6 +80,8 @@ def _start(app, argv):
             from slotmq.journal.writer import Journal  # noqa: F401
 
             rows.append(borrow("config.budget", "journal", app.limits))
+        if app.settings.acl_file:
+            rows.append(borrow("config.budget", "acl", app.limits))
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
@@ -137,7 +139,9 @@ def budget(board):
     limits = _preset(board)
     total = ("tables", limits.ram_bytes(), "")
     journal = borrow("config.budget", "journal", limits)[:2] + ("more, with persistence true",)
-    return "\n".join(["%-16s%8d  %s" % row for row in limits.rows() + [total, journal]])
+    access = borrow("config.budget", "acl", limits)[:2] + ("more, with acl_file",)
+    rows = limits.rows() + [total, journal, access]
+    return "\n".join(["%-16s%8d  %s" % row for row in rows])
 
 
 def _parse(words):
@@ -190,6 +194,7 @@ def _check_heap(rows, spare):
     size, owner = sizes[0]
     need = sum([row[1] for row in rows])
     limit = {"messages": "message_bytes", "version 5": "subscriptions", "shared": "rx_bytes"}
+    limit["access lists"] = "acl_bytes"
     lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
     text = "%s: the tables take %d bytes, and " % (_heap(), need)
     if MICROPYTHON and need + spare > free:

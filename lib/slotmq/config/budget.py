@@ -36,6 +36,14 @@ def journal(limits):
     return ("journal", 848 + buf + limits.deliveries, 1)
 
 
+def acl(limits):
+    """The row of acl_file: users, which user each session has, rules, and publishers' bits."""
+    owners = limits.users * 2 + _names(limits.users, limits.users * 32) + limits.sessions * 3
+    rules = limits.acl_rules * 7 + limits.acl_bytes + 3 * limits.topic_bytes
+    bits = _route_slots(limits) * ((limits.connections + 8) // 8)
+    return ("access lists", 640 + owners + rules + bits, limits.acl_rules)
+
+
 def _connections(limits):
     # Outgoing buffer, tail, columns; one connection more than the limit, in reserve.
     n = limits.connections + 1
@@ -48,10 +56,15 @@ def _sessions(limits):
     return ("sessions", 784 + n * (60 + 2 * limits.received) + _names(n, ids), n)
 
 
-def _routes(limits):
+def _route_slots(limits):
     n = 1
     while n * 2 <= limits.routes:
         n *= 2
+    return n
+
+
+def _routes(limits):
+    n = _route_slots(limits)
     entries = 2 * limits.route_entries + limits.sessions
     return ("routes", 208 + n * (8 + limits.route_topic_bytes) + entries, n)
 

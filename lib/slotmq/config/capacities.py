@@ -35,6 +35,9 @@
 #   route_entries    receivers of all cached topics
 #   shares           groups of shared subscriptions
 #   aliases          topic aliases of a connection, in each direction
+#   users            names of users that sessions belong to; with acl_file or password_file
+#   acl_rules        rules of the acl_file
+#   acl_bytes        their filters
 FIELDS = """\
 connections 4 1 1023
 sessions 8 1 8191
@@ -64,6 +67,9 @@ route_topic_bytes 32 8 1024
 route_entries 48 8 65000
 shares 4 0 32767
 aliases 1 0 65535
+users 8 1 32767
+acl_rules 24 0 65000
+acl_bytes 768 0 16777216
 """
 
 

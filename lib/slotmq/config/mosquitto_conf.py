@@ -65,6 +65,7 @@ max_topic_alias_broker live number 0 65535
 persistent_client_expiration live number 0 50000000
 response_information live text
 server_reference live text
+acl_file start text
 scram_file start text
 retry_interval live number 0 65535
 set_tcp_nodelay live flag

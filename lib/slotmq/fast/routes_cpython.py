@@ -10,6 +10,8 @@ _PUBLISHES = 1
 class Routes:
     """A cache: topic name -> its entries in the route pool."""
 
+    senders = None  # who may publish on these routes, if that is asked: senders_cpython.py
+
     def __init__(self, slots, topic_bytes):
         self.slots = slots
         self.topic_bytes = topic_bytes
@@ -19,6 +21,8 @@ class Routes:
 
     def forget(self):
         self.slot_of.clear()
+        if self.senders:
+            self.senders.slots_of.clear()
 
     def find(self, buf, off, n):
         return self.slot_of.get(bytes(buf[off : off + n]), -1)
@@ -26,7 +30,7 @@ class Routes:
     def keep(self, buf, off, n, first, end):
         slot = len(self.slot_of)
         if slot == self.slots:
-            self.slot_of.clear()
+            self.forget()
             slot = 0
         if n > self.topic_bytes:
             slot = self.slots

@@ -39,6 +39,7 @@ class Fields:
     # Of version 5; times in seconds
     expiry = will_delay = 0
     will_expiry = None
+    owner = 0  # which of access/owners.py, if that is kept
     method = auth_data = user = assigned = answer = None
     server_keep_alive = expiry_lowered = wants_information = False
 

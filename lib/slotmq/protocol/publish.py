@@ -132,7 +132,8 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
 
 def is_wanted(broker, conn, buf, topic, n, size):
     """May the message be published? If not, it is acknowledged and dropped [3.3.5-2]: its topic is
-    the broker's own, its payload is over message_size_limit, or may_publish forbids it."""
+    the broker's own, its payload is over message_size_limit, or acl_file or the hook may_publish
+    forbids it."""
     if buf[topic] == 36 or 0 < broker.settings.message_size_limit < size:
         heap.lift()
         refused = ondemand.take("embed.publishing", broker.now).refused(
@@ -141,10 +142,16 @@ def is_wanted(broker, conn, buf, topic, n, size):
         heap.drop()
         if refused:
             return False
-    if broker.may_publish is None:
-        return True
-    heap.lift()
-    client_id = broker.sessions.client_id(broker.conns.session[conn])
-    wanted = broker.may_publish(client_id, bytes(buf[topic : topic + n]))
-    heap.drop()
+    session = broker.conns.session[conn]
+    if broker.acl and not broker.acl.may_publish(session, buf, topic, n):
+        return False
+    wanted = True
+    if broker.may_publish:
+        heap.lift()
+        client_id = broker.sessions.client_id(session)
+        wanted = broker.may_publish(client_id, bytes(buf[topic : topic + n]))
+        heap.drop()
+    senders = broker.subscriptions.routes.senders
+    if senders and wanted:
+        senders.add(conn, buf, topic, n)
     return wanted

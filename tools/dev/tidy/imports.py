@@ -16,7 +16,7 @@ FLOORS = (
     ("platform",),
     ("fast",),
     ("config", "tables"),
-    ("delivery",),
+    ("access", "delivery"),
     ("protocol", "journal"),
     ("net", "embed"),
     ("v5", "status"),

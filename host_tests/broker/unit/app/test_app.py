@@ -124,11 +124,12 @@ class TestPidFile(Case):
 
 
 class TestBudget(Case):
-    def test_it_has_a_line_for_each_owner_then_the_sum_then_the_journal(self):
+    def test_it_has_a_line_for_each_owner_then_the_sum_then_what_may_be_added(self):
         lines = start.budget("HOST").split("\n")
         sizes = [int(line[16:24]) for line in lines]
-        self.assertEqual(sum(sizes[:-2]), sizes[-2])
-        self.assertEqual([line.split()[0] for line in lines[-2:]], ["tables", "journal"])
+        self.assertEqual(sum(sizes[:-3]), sizes[-3])
+        names = [line.split()[0] for line in lines[-3:]]
+        self.assertEqual(names, ["tables", "journal", "access"])
 
     def test_an_unknown_board_is_refused(self):
         with self.assertRaises(ConfError):

@@ -60,6 +60,9 @@ LOWER = {
     "route_topic_bytes": 8,
     "route_entries": 8,
     "aliases": 0,
+    "users": 1,
+    "acl_rules": 0,
+    "acl_bytes": 0,
 }
 
 
