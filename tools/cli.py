@@ -17,6 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from . import boards, passwd
+from .config import budget
+from .config.command import config as config_command
 from .deploy.commands import COMMANDS
 from .deploy.options import ask_password
 from .errors import ToolError, shown
@@ -113,14 +115,18 @@ def run(
     sys.exit(launcher.run_here(argv, ready))
 
 
-@main.command()
+@main.command("budget")
+@click.option(
+    "-c",
+    "file",
+    type=click.Path(path_type=Path),
+    help="With the limits of this configuration.",
+)
 @_board
-def budget(board: str) -> None:
+def print_budget(file: Path | None, board: str) -> None:
     """Print how much RAM each table takes with the board's limits."""
-    from slotmq.app import start
-
     click.echo(f"{'table':<16}{'bytes':>8}  slots")
-    click.echo(start.budget(board))
+    click.echo(budget.text(board, file))
 
 
 @main.command()
@@ -171,20 +177,29 @@ def inspect_journal(file: Path, database: Path | None) -> None:
 
 @main.command("passwd")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("user")
+@click.argument("user", required=False)
 @click.option("--stdin", "piped", is_flag=True, help="Read the password from standard input.")
-@click.option("--delete", is_flag=True, help="Delete the user's line from the file.")
+@click.option("-D", "--delete", is_flag=True, help="Delete the user's line from the file.")
+@click.option("--list", "listed", is_flag=True, help="Print the users, without their keys.")
 @click.option(
     "--iterations",
     type=click.IntRange(passwd.ITERATIONS, passwd.ITERATIONS_MAX),
     default=passwd.ITERATIONS,
     show_default=True,
-    help="More make guessing slower, and each login too (on the client).",
+    help="More make guessing slower, and each login too.",
 )
-def change_password(file: Path, user: str, piped: bool, delete: bool, iterations: int) -> None:
-    """Add USER to the SCRAM-SHA-256 FILE, or change the password there."""
+def change_password(
+    file: Path, user: str | None, piped: bool, delete: bool, listed: bool, iterations: int
+) -> None:
+    """Add USER to FILE, the `password_file` of a configuration, or change the password there."""
     if delete and piped:
         raise click.UsageError("--delete takes no password")
+    if (user is None) != listed or (listed and (delete or piped)):
+        raise click.UsageError("expected a USER, or --list alone")
+    if user is None:
+        for name, kind in passwd.users(file):
+            click.echo(f"{name}  ({kind})")
+        return
     if delete:
         passwd.delete(file, user)
         click.echo(f"{user} deleted from {file}")
@@ -223,6 +238,7 @@ def broker_argv(
     return [*argv, "--board", board]
 
 
+main.add_command(config_command)
 main.add_command(harvest)
 main.add_command(sim)
 main.add_command(telemetry)

@@ -1,7 +1,8 @@
-"""`slotmq passwd`: adds, changes and deletes users in the file that slotmq.v5.scram reads.
+"""`slotmq passwd`: adds, changes, deletes and lists users in a password_file.
 
-A user's line has the keys that verify a SCRAM-SHA-256 password, and not the password. All other
-lines stay as they are. The file is replaced as a whole, with mode 0600.
+A user's line has the keys that verify a password, in CONNECT and by SCRAM-SHA-256, and not the
+password. All other lines stay as they are, also those of mosquitto_passwd. The file is replaced as
+a whole, with mode 0600.
 """
 
 import binascii
@@ -13,14 +14,16 @@ import tempfile
 import unicodedata
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from .errors import ToolError
 
-# RFC 7677 asks for 4096 or more. The client computes them at each login, within the broker's
-# connect_timeout, and a client may be a microcontroller. So the default is the minimum.
+# RFC 7677 asks for 4096 or more. The broker computes them at a client's first login, and for SCRAM
+# the client at each one; both may be microcontrollers. So the default is the minimum.
 ITERATIONS = 4096
 ITERATIONS_MAX = 10_000_000
 _SALT_BYTES = 16
+_USERS_MAX = 65_000  # of `limit users`
 _NAME_MAX = 100  # fits into a client's first message, even if each character is sent as =2C
 
 
@@ -43,13 +46,24 @@ def put(file: Path, name: str, password: str, iterations: int = ITERATIONS) -> b
 
 def delete(file: Path, name: str) -> None:
     """Delete the user's line. ToolError: there is none, or the file cannot be changed."""
-    check_name(name)
+    if ":" in name or name[:1] == "#":
+        check_name(name)
     lines = _read(file)
     at = _find(lines, name)
     if at is None:
+        check_name(name)
         raise ToolError(f"{file} has no user {name}")
     del lines[at]
     _write(file, lines)
+
+
+def users(file: Path) -> list[tuple[str, str]]:
+    """Each user's name, and what its line works with. ToolError: the file cannot be read."""
+    found = []
+    for row in _users(file):
+        kind = "CONNECT, SCRAM" if len(row) > 2 else "CONNECT; a line of mosquitto_passwd"
+        found.append((row[0].decode(errors="backslashreplace"), kind))
+    return found
 
 
 def line(name: str, password: str, iterations: int, salt: bytes) -> bytes:
@@ -85,22 +99,27 @@ def _check_password(password: str) -> None:
 
 def _read(file: Path, *, may_be_new: bool = False) -> list[bytes]:
     """The file's lines. ToolError: the broker could not read it."""
-    from slotmq.v5 import scram  # imports the broker, so not at the top
-
-    try:
-        scram.Scram(file)
-        lines = file.read_bytes().split(b"\n")
-    except ValueError as error:
-        raise ToolError(str(error)) from None
-    except OSError as error:
-        if may_be_new and isinstance(error, FileNotFoundError):
-            return []
-        raise ToolError(f"{file}: {error.strerror}") from None
+    if may_be_new and not file.exists():
+        return []
+    _users(file)
+    lines = file.read_bytes().split(b"\n")
     return lines if lines[-1] else lines[:-1]
 
 
+def _users(file: Path) -> list[Any]:
+    from slotmq.access import mosquitto_cpython, users_file  # imports the broker: not at the top
+
+    try:
+        rows: list[Any] = users_file.read(str(file), _USERS_MAX, mosquitto_cpython.parse)
+    except ValueError as error:
+        raise ToolError(str(error)) from None
+    except OSError as error:
+        raise ToolError(f"{file}: {error.strerror}") from None
+    return rows
+
+
 def _find(lines: list[bytes], name: str) -> int | None:
-    begin = f"{name}:".encode()
+    begin = f"{name}:".encode(errors="surrogateescape")
     found = (at for at, each in enumerate(lines) if each.strip().startswith(begin))
     return next(found, None)
 

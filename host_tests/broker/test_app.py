@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_tools import passwd
 from slotmq_tools.ports import free_port
 
 from ..support.program import CONNACK, CONNECT, TIMEOUT_S, Start, conf, exchange, serves
 from .wire import codec
 
 SUBSCRIBE = bytes.fromhex("8208 0001 0003 612f62 00")  # to a/b
+LOGIN = codec.connect("a", username="user", password=b"pencil")
 SUBACK = bytes.fromhex("9003 0001 00")
 
 
@@ -119,6 +121,28 @@ def test_sighup_reloads_some_keys_and_names_the_others(start: Start, tmp_path: P
     assert "restart" in fixed
     assert "restart" not in changed
     exchange(("127.0.0.1", port), (CONNECT, bytes.fromhex("2002 0005"))).close()
+    run.stop()
+
+
+def test_sighup_reads_the_users_again(start: Start, tmp_path: Path) -> None:
+    """A user that is gone is disconnected; a bad file leaves the users as they are."""
+    users = tmp_path / "users"
+    passwd.put(users, "user", "pencil")
+    port = free_port()
+    run = start("-c", conf(tmp_path, f"listener {port} 127.0.0.1", f"password_file {users}"))
+    run.headline()
+    client = exchange(("127.0.0.1", port), (LOGIN, bytes.fromhex("2002 0000")))
+    good = users.read_bytes()
+    users.write_bytes(good + b"nonsense\n")
+    run.process.send_signal(signal.SIGHUP)
+    run.wait_for(lambda: f"{users}:2: " in run.everything(), "the error")
+    other = codec.connect("b", username="user", password=b"pencil")
+    exchange(("127.0.0.1", port), (other, bytes.fromhex("2002 0000"))).close()
+    users.write_bytes(b"")
+    run.process.send_signal(signal.SIGHUP)
+    assert client.recv(1) == b""
+    exchange(("127.0.0.1", port), (LOGIN, bytes.fromhex("2002 0004"))).close()
+    client.close()
     run.stop()
 
 

@@ -14,11 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.config.policies import WHEN_FULL, rows
-from slotmq.config.settings import Settings
-from slotmq.journal import start as keeping
-from slotmq.recorder import start as record
 from slotmq_tools import cli, micropython
 from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
@@ -214,41 +210,6 @@ def test_the_readme_shows_this_version():
 
 
 # Tables
-
-
-def keys() -> dict[str, list[str]]:
-    _, _, text = PAGES["configure.md"].partition("<!-- keys:begin -->")
-    text = text.partition("<!-- keys:end -->")[0]
-    return {row[0]: row[1:] for row in map(cells, text.strip().splitlines()[2:])}
-
-
-def test_the_keys_are_those_of_the_configuration():
-    assert list(keys()) == [row[0] for row in rows(FIELDS)]
-
-
-@pytest.mark.parametrize("key", [row[0] for row in rows(FIELDS)])
-def test_a_keys_default_and_its_column_reload(key: str):
-    (row,) = (row for row in rows(FIELDS) if row[0] == key)
-    default, reload, _ = keys()[key]
-    assert default == shown(
-        row[2], getattr(Settings, key, (keeping.DEFAULTS | record.DEFAULTS).get(key))
-    )
-    assert reload == ("yes" if row[1] == "live" else "")
-
-
-def shown(kind: str, value: object) -> str:
-    """A default as the table shows it."""
-    if kind in ("size", "most"):
-        assert value == 0
-        return "table"
-    if kind == "types":
-        assert value == (1 << len(LOG_TYPES)) - 1
-        return " ".join(LOG_TYPES)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return value.decode()
-    return "" if value is None else value[0] if isinstance(value, tuple) else str(value)
 
 
 def test_the_table_of_full_tables_has_every_policy_the_default_first():

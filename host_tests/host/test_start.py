@@ -10,7 +10,7 @@ import pytest
 
 from slotmq_tools.ports import free_port
 
-from ..support.program import CONNACK, CONNECT, Start, conf, exchange, serves
+from ..support.program import CONNACK, CONNECT, TIMEOUT_S, Start, conf, exchange, serves
 
 IMPLEMENTATION = {
     "cpython": r"CPython \d+\.\d+\.\d+ \(64-bit\), board {board}, heap without a limit",
@@ -112,6 +112,101 @@ def test_anonymous_clients_are_refused_by_default(start: Start, tmp_path: Path) 
     exchange(("127.0.0.1", port), (CONNECT, not_authorized)).close()
 
 
+def test_a_family_of_addresses(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    lines = f"listener {port}", "socket_domain ipv4", "allow_anonymous true"
+    run = start("-c", conf(tmp_path, *lines))
+    assert run.headline().endswith(f" listening on 0.0.0.0:{port}")
+    assert serves("127.0.0.1", port)
+    assert not serves("::1", port)
+    run.stop()
+
+
+class TestUnixSocket:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        return tmp_path / "mqtt.sock"
+
+    def conf(self, path: Path) -> Path:
+        return conf(path.parent, f"listener 0 {path}", "allow_anonymous true")
+
+    def serves(self, path: Path) -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.settimeout(TIMEOUT_S)
+            sock.connect(str(path))
+            sock.sendall(CONNECT)
+            return sock.recv(len(CONNACK)) == CONNACK
+
+    def test_cpython_serves_it_and_removes_it(
+        self, path: Path, runtime: str, start: Start
+    ) -> None:
+        run = start("-c", self.conf(path))
+        if runtime == "micropython":
+            status, line = run.refusal()
+            assert (status, ":1: listener: " in line, "CPython" in line) == (3, True, True), line
+            return
+        assert run.headline().endswith(f" listening on {path}")
+        assert self.serves(path)
+        assert self.serves(path)
+        run.stop()
+        assert not path.exists()
+        assert f"from {path}:0 " in run.everything()
+
+    def test_one_of_a_killed_broker_is_replaced(
+        self, path: Path, runtime: str, start: Start
+    ) -> None:
+        if runtime == "micropython":
+            return
+        run = start("-c", self.conf(path))
+        run.headline()
+        run.kill()
+        assert path.exists()
+        run = start("-c", self.conf(path))
+        assert "listening" in run.headline()
+        assert self.serves(path)
+        run.stop()
+
+    def test_one_that_is_in_use_stays(self, path: Path, runtime: str, start: Start) -> None:
+        if runtime == "micropython":
+            return
+        file = self.conf(path)
+        first = start("-c", file)
+        first.headline()
+        status, line = start("-c", file).refusal()
+        assert status == 1
+        assert line.startswith(f"slotmq: {file}:1: listener: "), line
+        assert self.serves(path)
+        first.stop()
+
+    def test_a_file_of_that_name_stays(self, path: Path, runtime: str, start: Start) -> None:
+        if runtime == "micropython":
+            return
+        path.write_text("mine")
+        status, line = start("-c", self.conf(path)).refusal()
+        assert (status, ":1: listener: " in line) == (1, True), line
+        assert path.read_text() == "mine"
+
+
+def test_an_interface(runtime: str, start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    lines = f"listener {port} 127.0.0.1", "bind_interface lo", "allow_anonymous true"
+    run = start("-c", conf(tmp_path, *lines))
+    if runtime == "micropython":
+        status, line = run.refusal()
+        assert (status, ":2: bind_interface: " in line) == (3, True), line
+        return
+    assert run.headline().endswith(f" listening on 127.0.0.1:{port}")
+    assert serves("127.0.0.1", port)
+    run.stop()
+
+
+def test_an_interface_that_is_not_there(runtime: str, start: Start, tmp_path: Path) -> None:
+    lines = f"listener {free_port()} 127.0.0.1", "bind_interface none0"
+    status, line = start("-c", conf(tmp_path, *lines)).refusal()
+    assert status == (3 if runtime == "micropython" else 1)
+    assert ": listener: " in line or ": bind_interface: " in line, line
+
+
 # Starts that are refused
 
 
@@ -143,7 +238,7 @@ def test_an_answer_to_connect_that_does_not_fit(start: Start, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("key", "before"), [("log_dest", "file "), ("pid_file", ""), ("scram_file", "")]
+    ("key", "before"), [("log_dest", "file "), ("pid_file", ""), ("password_file", "")]
 )
 @pytest.mark.parametrize("name", ["none/such", ""], ids=["missing", "folder"])
 def test_a_file_that_cannot_be_opened(
@@ -156,10 +251,10 @@ def test_a_file_that_cannot_be_opened(
     assert line.startswith(f"slotmq: {path}:2: {key}: ") and "[Errno " in line, line
 
 
-def test_a_line_of_another_format_in_scram_file(start: Start, tmp_path: Path) -> None:
+def test_a_line_of_another_format_in_password_file(start: Start, tmp_path: Path) -> None:
     users = tmp_path / "users"
     users.write_text("# mine\nalice:secret\n")
-    status, line = start("-c", conf(tmp_path, f"scram_file {users}")).refusal()
+    status, line = start("-c", conf(tmp_path, f"password_file {users}")).refusal()
     assert status == 3
     assert line.startswith(f"slotmq: {users}:2: ") and "name:iterations" in line, line
 

@@ -18,7 +18,7 @@ from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import const
 from slotmq.platform.sockets import clock, open_listener
-from slotmq.protocol.dispatch import FIRST, HANDLERS
+from slotmq.protocol.dispatch import FIRST, HANDLERS, receive
 from slotmq.tables.connections import Connections
 from slotmq.tables.deliveries import Deliveries
 from slotmq.tables.messages import Messages
@@ -60,6 +60,8 @@ class Broker:
             from slotmq.v5.extension import Version5
         if settings.sys_interval:
             from slotmq.status.sys_state import Sys
+        if settings.password_file:
+            from slotmq.access.users import Users
         columns = ondemand.take("fast.columns", 0)
         ondemand.take("control", 0)
         access = ondemand.take("access.acl", 0) if settings.acl_file else None
@@ -78,6 +80,9 @@ class Broker:
         self.retained = _create(Retained, limits, self.messages, self.deliveries.window)
         if access:
             _create(access.make, self)
+        self.users = None
+        if settings.password_file:
+            self.users = _create(Users, limits, settings.password_file)
         self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
         self.on_reload = None
         # A topic at its beginning, a filter at its end
@@ -194,6 +199,9 @@ class Broker:
             session = self.conns.session[conn]
             if session != _NONE and self.sessions.scans[session]:
                 self.resume(conn)
+        job = self.users and self.users.slice(self)
+        if job:  # a CONNECT whose password has been computed
+            receive(self, job[0], job[1], 0, len(job[1]))
 
     def detach_ending(self):
         """Detach connections that are ending from their sessions now, since a slot is needed."""
@@ -240,13 +248,16 @@ class Broker:
 
     def closed(self, conn):
         """The stream is closed: release its connection's slot."""
+        if self.users:
+            self.users.forget(conn)
         lifecycle.release(self, conn)
 
-    def listen(self, host="127.0.0.1", port=1883, max_connections=0):
+    def listen(self, host="127.0.0.1", port=1883, max_connections=0, options=None):
         """Open a listener; -> its (host, port). OSError where the address is taken.
 
-        max_connections=None counts its clients with those of the listener before."""
-        return open_listener(self._loop(), self.settings, host, port, max_connections)
+        max_connections=None counts its clients with those of the listener before. options: its
+        own max_qos, max_topic_alias and so on, by name."""
+        return open_listener(self._loop(), self.settings, host, port, max_connections, options)
 
     def turn(self, timeout_ms=250):
         """One turn of the loop: wait for at most this time, then handle what was received."""

@@ -8,6 +8,7 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 _POLICY_DISCONNECT = const(6)
 _STOPPING = const(10)
+_PACKET_MAX = const(10)
 _DEBUG = const(64)
 
 
@@ -23,10 +24,11 @@ def apply_settings(broker):
     broker.retained.quota = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
     broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.quota // 100
-    broker.max_qos = s.max_qos
+    # The lowest of all listeners: a higher QoS is looked at more closely.
+    broker.max_qos = min([s.max_qos] + [each[3].get("max_qos", 2) for each in s.listeners])
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
-    broker.pkt[10] = s.max_packet_size or limits.max_packet
+    broker.pkt[_PACKET_MAX] = s.max_packet_size or limits.max_packet
     # The result of a PUBLISH that finds no message slot
     broker.when_no_message = _POLICY_DISCONNECT if s.when_full["messages"] == "disconnect" else 0
     broker.retry = None

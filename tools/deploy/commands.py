@@ -67,7 +67,7 @@ _FOREVER_S = 10**9
 @click.option(
     "--erase",
     is_flag=True,
-    help="First remove a journal in raw flash and all files but slotmq.conf, its scram_file,"
+    help="First remove a journal in raw flash and all files but slotmq.conf, its password_file,"
     " network.json and app.py; with --no-config all files.",
 )
 @click.option(

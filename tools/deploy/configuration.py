@@ -1,7 +1,7 @@
 """slotmq.conf for a board: where it comes from, and whether the broker could start with it.
 
 The broker's own parser reads it here as the board will. Nothing that it names is opened or
-created on this computer, except for its scram_file, which is copied to the board with it. The
+created on this computer, except for its password_file, which is copied to the board with it. The
 content of either file is never shown.
 """
 
@@ -9,22 +9,19 @@ import io
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path, PurePosixPath
-from types import SimpleNamespace
 from typing import Any
 
+from slotmq.access import users_file
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config.settings import ConfError
-from slotmq.fast.bytes_cpython import filter_ok
-from slotmq.recorder import start
-from slotmq.v5 import scram
 
+from ..config.check import preset, together
 from ..errors import ToolError
 from .board_files import APP, BOOTS, CONF, MAIN, NETWORK, NEW, OWN
 from .copying import MAIN_BESIDE, MAIN_SAVED, MARKS
 
-# Names that a scram_file cannot have
+# Names that a password_file cannot have
 _DEPLOYS = (CONF, NETWORK, APP, BOOTS, MAIN, MAIN_SAVED, MAIN_BESIDE)
 _TAKEN = (*MARKS, *_DEPLOYS, *(name + NEW for name in _DEPLOYS))
 _OPEN = b"# No configuration was given: anybody on the network may come in.\n"
@@ -59,7 +56,8 @@ class Source:
     def refused(self, why: object) -> ToolError:
         """The error for a configuration with which the broker could not start."""
         advice = "" if self.folder else " (-c FILE brings another one, --no-config none)"
-        return ToolError(f"{why}: the board would not start with it{advice}")
+        between = "\n" if "\n" in str(why) else ": "
+        return ToolError(f"{why}{between}the board would not start with it{advice}")
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,9 @@ class Configuration:
     text: bytes
     limits: Any
     settings: Any
-    files: dict[str, bytes] = field(default_factory=dict)  # the scram_file, by path on the board
-    users_on_board: str = ""  # path of a scram_file that the board has and keeps
+    effectless: list[str] = field(default_factory=list)  # a text for each line without effect
+    files: dict[str, bytes] = field(default_factory=dict)  # its password_file, by path
+    users_on_board: str = ""  # path of a password_file that the board has and keeps
 
     @property
     def is_open(self) -> bool:
@@ -78,9 +77,9 @@ class Configuration:
         return _without_one_more(self.text) == _OPEN
 
     @property
-    def warning(self) -> str:
-        """What the user should know about it; "": nothing."""
-        return _OPEN_WARNING if self.is_open else ""
+    def warnings(self) -> list[str]:
+        """What the user should know about it."""
+        return [_OPEN_WARNING] if self.is_open else self.effectless
 
 
 def from_file(conf: Path) -> Source:
@@ -113,57 +112,43 @@ def make(
     """The configuration as the board gets it. ToolError: the broker would not start with it.
 
     `one_more`: add a connection for the program on the board. `on_board`: paths of its files."""
-    limits, settings = read(source, board)
+    limits, settings, warnings = read(source, board)
     if one_more:
         text = source.text + _ONE_MORE + _limits_for_one_more(limits)
         source = Source(source.name, text, source.folder)
-        limits, settings = read(source, board)
+        limits, settings, _ = read(source, board)
     _check(source, settings, limits)
-    users = settings.scram_file
+    users = settings.password_file
     if not users:
-        return Configuration(source.text, limits, settings)
+        return Configuration(source.text, limits, settings, warnings)
     path = _path_on_board(source.name, users)
     file = source.folder / users.lstrip("/") if source.folder else None
     if file and file.is_file():
-        found = {path: _read_users(file)}
-        return Configuration(source.text, limits, settings, found)
+        found = {path: _read_users(file, limits.users)}
+        return Configuration(source.text, limits, settings, warnings, found)
     if path not in on_board:
         here = f"{file} does not exist, and " if file else ""
-        raise ToolError(f"{source.name}: scram_file {users}: {here}the board has no {path}")
-    return Configuration(source.text, limits, settings, users_on_board=path)
+        raise ToolError(f"{source.name}: password_file {users}: {here}the board has no {path}")
+    return Configuration(source.text, limits, settings, warnings, users_on_board=path)
 
 
-def preset(board: str) -> Any:
-    """The board's Limits, with as many connections as its stock firmware has sockets for."""
-    return import_module(f"slotmq_boards.{board}.limits").LIMITS
-
-
-def read(source: Source, board: str) -> tuple[Any, Any]:
-    """Limits (the board's, as changed by the configuration) and Settings.
+def read(source: Source, board: str) -> tuple[Any, Any, list[str]]:
+    """Limits (the board's, as changed by the configuration), Settings, and warnings.
 
     ToolError: the parser refuses the text."""
-    reader: Any = parser._Reader(source.name, preset(board))
-    reader.dest = _without_opening(reader.dest)
+    reader: Any = parser.Reader(source.name, preset(board), is_foreign=parser.OF_BOARD)
+    reader.folder = _no_folder
     try:
-        for line in io.BytesIO(source.text):
-            reader.line += 1
-            reader.take(line)
-        reader.resize()
-        return reader.limits, reader.finish()
+        reader.read(io.BytesIO(source.text))
+        settings = reader.finish()
+        return reader.limits, settings, reader.warnings
     except (ConfError, ValueError) as error:
         raise source.refused(error) from None
 
 
-def _without_opening(dest: Any) -> Any:
-    # The parser's function for log_dest opens the file; here the file is on the board.
-    def checked(bounds: Any, value: str) -> Any:
-        if not value.startswith("file "):
-            return dest(bounds, value)
-        if not value[5:].strip():
-            raise ValueError("a file that can be written")
-        return (*dest(bounds, "stderr")[:-1], value)
-
-    return checked
+def _no_folder(bounds: Any, value: str) -> None:
+    # In place of the function for include_dir.
+    raise ValueError("no include_dir here: the board gets this file only; move its lines here")
 
 
 def _limits_for_one_more(limits: Any) -> bytes:
@@ -178,42 +163,30 @@ def _limits_for_one_more(limits: Any) -> bytes:
 
 def _check(source: Source, settings: Any, limits: Any) -> None:
     # What the parser leaves to the start of the broker, and a listener for the network
-    listeners = [host or "" for host, _, _ in settings.listeners]
+    listeners = [host or "" for host, *_ in settings.listeners]
     if all(host.startswith(_LOOPBACK) for host in listeners):
         raise ToolError(_NO_LISTENER.format(source.name))
     try:
-        settings.check(limits)
-        if hasattr(settings, "record"):
-            _check_record(settings, limits)
+        together(settings, limits)
     except ValueError as error:
         raise source.refused(f"{source.name}: {error}") from None
 
 
-def _check_record(settings: Any, limits: Any) -> None:
-    size, budget = start._sizes(SimpleNamespace(limits=limits), settings)
-    if not all(filter_ok(text, 0, len(text)) for text in settings.record):
-        raise ValueError("record: expected a topic filter")
-    if size % 256:
-        raise ValueError("record_segment_size: expected a multiple of 256")
-    if budget < 2 * size:
-        raise ValueError("record_budget: expected at least two times record_segment_size")
-
-
 def _path_on_board(name: str, file: str) -> str:
-    # Of the scram_file; the board's working directory is /. ToolError: the name is taken
+    # Of the password_file; the board's working directory is /. ToolError: the name is taken
     path = PurePosixPath("/", file)
     if ".." in path.parts or str(path) in _TAKEN or str(path).startswith(OWN):
         raise ToolError(
-            f"{name}: scram_file {file}: expected a path without `..`, unused by slotmq"
+            f"{name}: password_file {file}: expected a path without `..`, unused by slotmq"
         )
     return str(path)
 
 
-def _read_users(file: Path) -> bytes:
-    # ToolError: it is no scram_file; the error shows none of its content
+def _read_users(file: Path, most: int) -> bytes:
+    # ToolError: it is no password_file; the error shows none of its content
     try:
         content = file.read_bytes()
-        scram.Scram(str(file))
+        users_file.read(str(file), most)  # without lines that work on a computer only
     except OSError as error:
         raise ToolError(f"{file}: {error.strerror}") from None
     except ValueError as error:

@@ -25,6 +25,7 @@ BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
 _LOADING = 99_400  # at least: MQTT 5.0 is loaded before the settings say whether it is wanted
 _CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)
 _RECORDER = 11_600
+_USERS = 4_400  # code for a password_file, SCRAM included
 _RESTORE = 8192  # the part of a journal's need that is free again after the restore
 _RECORDER_CODE = "slotmq.record_viper"
 _ON_REQUEST = ("slotmq.journal_viper", "slotmq.senders_viper")
@@ -43,6 +44,8 @@ def needed(
     need = sum(row[1] for row in rows)
     if records := bool(getattr(conf.settings, "record", ())):
         need += _RECORDER - (_RESTORE if conf.settings.persistence else 0)
+    if conf.settings.password_file:
+        need += _USERS
     if frozen.is_complete(in_firmware):
         kept = "kept" if conf.settings.persistence else ""
         return need + BESIDE_TABLES_FROZEN + _difference(board, kept), rows
@@ -57,6 +60,8 @@ def tables(conf: Configuration) -> list[tuple[Any, ...]]:
         rows = [row for row in rows if row[0] not in start._OF_VERSION_5]
     if conf.settings.persistence:
         rows.append(budget.journal(conf.limits))
+    if conf.settings.password_file:
+        rows.append(budget.users(conf.limits))
     return rows
 
 

@@ -38,14 +38,10 @@ _NO_SYS = (
     "the broker sent nothing of $SYS: `sys_interval` is 0, or the hook `may_subscribe` forbids"
     " it for this client"
 )
+_NOT_AUTHORIZED = ("Not authorized", "Bad user name or password")
 _FULL = " (all its connections are in use; try again when a client has disconnected)"
 # In the answer of firmware/slotmq_run/safe.py to every connection
 _SAFE_MODE = re.compile(rb"slotmq: safe mode: (.*)")
-_NOT_AUTHORIZED = ("Not authorized", "Bad user name or password")
-_NO_SCRAM = (
-    " (the users of a `scram_file` can log in by SCRAM of MQTT 5.0 only, which this command does"
-    " not support)"
-)
 
 
 def _send_at_once(sock: Any) -> None:
@@ -92,8 +88,6 @@ class Client:
         if reason != 0:
             self.close()
             why = _FULL if str(reason) == "Server unavailable" else ""
-            if login.user is not None and str(reason) in _NOT_AUTHORIZED:
-                why = _NO_SCRAM
             raise Refused(f"{address[0]}:{address[1]}: {reason}{why}")
 
     def close(self) -> None:

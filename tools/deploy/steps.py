@@ -15,6 +15,7 @@ from typing import Any
 from slotmq.platform import esp32_memory
 
 from .. import boards
+from ..config.check import preset
 from ..errors import ToolError
 from ..micropython import OLDEST, MicroPython
 from ..pack import mpy
@@ -174,8 +175,8 @@ def _report(
     reused_options: list[str],
 ) -> None:
     # What stays on the board without having been given, and warnings
-    if conf.warning:
-        say(conf.warning)
+    for warning in conf.warnings:
+        say(warning)
     reused = []
     if board_files.CONF in on_board and not (order.conf or order.no_conf or conf.is_open):
         reused.append("slotmq.conf (-c FILE brings another, --no-config none)")
@@ -188,7 +189,7 @@ def _report(
     reused += reused_options
     if reused:
         say(f"kept from the board: {', '.join(reused)}")
-    sockets = configuration.preset(order.board.name).connections
+    sockets = preset(order.board.name).connections
     if conf.limits.connections - network.time_by_topic > sockets:
         say(
             f"limit connections {conf.limits.connections}: stock firmware has sockets for"

@@ -3,8 +3,8 @@
 Attributes and methods share one map for the whole package, since the source does not tell an
 object's class. Top-level definitions have another map, so a short name can serve in both. These
 keep their names: what the package exports, dunder names, attributes of Python's own objects, and
-names that the program looks up by a string. Such strings stand in the calls and tables that are
-declared here; any other string is only text.
+names that the program looks up by a string. Such strings stand in the lookups themselves, or in
+the calls and tables that are declared here; any other string is only text.
 """
 
 import array
@@ -73,10 +73,15 @@ PTR SHORT UINT UINT8 UINT16 UINT32 UINT64 ULONG ULONGLONG USHORT VOID EACCES EAG
 EBADF ECONNABORTED ECONNREFUSED ECONNRESET EEXIST EHOSTUNREACH EINPROGRESS EINVAL EIO EISDIR
 ENOBUFS ENODEV ENOENT ENOMEM ENOTCONN EOPNOTSUPP EPERM ETIMEDOUT errorcode GS2_HMSB GS4_HMSB GS8
 MONO_HMSB MONO_VLSB MVLSB RGB565 CERT_NONE CERT_REQUIRED SSLContext pi e inf nan tau pend_throw
-cur_task peek push ioctl
+cur_task peek push ioctl readblocks writeblocks lookahead progsize mtime readsize server_side
+server_hostname do_handshake_on_connect getpeercert cipher load_cert_chain load_verify_locations
+set_ciphers verify_mode get_ciphers PROTOCOL_TLS_CLIENT PROTOCOL_TLS_SERVER getvalue IOBase Signal
+VfsFat VfsLfs2 mkfs readonly default reverse time_pulse_us sha1 invert off
 """
 # Attributes of a Broker that surrounding programs and their hooks use
 _PUBLIC = "hooks limits log log_mask loop settings watch"
+# Methods of a Broker that its __getattr__ finds
+_FOUND = "client compact serve subscribe"
 # Classes that are not exported, but whose objects are given to programs
 _GIVEN = ("Client",)
 # Methods of an object that replaces scram.Scram
@@ -85,30 +90,37 @@ _ALWAYS = (NATIVE, CORE, APP, FIVE)  # files that are always loaded
 _ON_REQUEST = ("journal", "record", "writer", "compaction", "restore", "segments", "in_process")
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# Calls in which a string among the first two arguments is a name
+# Calls that look up a name, which is their second argument, or the first one of __dict__.get
 _LOOKUPS = ("getattr", "setattr", "hasattr", "delattr")
-_WITH_NAMES = (*_LOOKUPS, "borrow", "log_event", "record_event", "__dict__.get")
-# Modules that look up names from variables, and the definitions with these names. "": the names
-# come from a call of _WITH_NAMES, or from a table of another module.
-TABLES = {
-    "app": "_ORDERS",
-    "app.start": "_MADE",
-    "config.capacities": "FIELDS",
-    "config.mosquitto_conf": "FIELDS",
-    "config.policies": "_TABLE_OF",
-    "config.settings": "_OF_JOURNAL",
-    "embed.hooks": "EventHooks",
-    "embed.publishing": "find",
-    "journal.restore_messages": "",
-    "journal.start": "DEFAULTS",
-    "platform.log": "",
-    "platform.ondemand": "",
-    "protocol.connect": "_read_payload",
-    "recorder.interceptor": "",
-    "recorder.segments": "_TABLES",
-    "recorder.start": "DEFAULTS",
-    "status.log_full_tables": "_TABLES",
-    "status.sys_topics": "TOPICS SLOTS JOURNAL",
+_IN_DICT = "__dict__.get"
+# Functions that look up names from variables, and where these names come from: variables of the
+# module or, with a dot, of another one; "f()": strings among the first two arguments of f's calls.
+# "": names of Python's own objects, or of modules.
+SOURCES = {
+    "app.obey": "_ORDERS",
+    "app.start._forget_what_made_it": "_MADE",
+    "config.capacities.fill": "FIELDS",
+    "config.capacities.values_of": "FIELDS",
+    "config.capacities._at_least": "FIELDS",
+    "config.mosquitto_conf.set": "FIELDS",
+    "config.mosquitto_conf.rare": "FIELDS",
+    "config.mosquitto_conf._check_size": "config.policies._TABLE_OF",
+    "config.mosquitto_conf._check_sizes": "config.policies._TABLE_OF",
+    "config.policies.check": "_TABLE_OF",
+    "config.reload.reload": "config.mosquitto_conf.FIELDS config.capacities.FIELDS",
+    "config.settings.__init__": "_OF_JOURNAL _OF_LOGIN config.mosquitto_conf.FIELDS",
+    "journal.restore_messages.must_fit": "config.capacities.FIELDS",
+    "journal.start._setting": "DEFAULTS",
+    "platform.log.open_all": "",
+    "platform.ondemand.borrow": "borrow()",
+    "platform.ondemand.forget": "",
+    "platform.ondemand.log_event": "log_event()",
+    "protocol.connect._read_payload": "wanted",
+    "recorder.interceptor.record_event": "record_event()",
+    "recorder.segments.look": "_TABLES",
+    "recorder.start._setting": "DEFAULTS",
+    "status.log_full_tables.log": "_TABLES",
+    "status.sys_topics.value": "TOPICS SLOTS JOURNAL",
 }
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -117,6 +129,9 @@ class Names:
     """attributes, definitions: the new name of each; arguments(): those of a function."""
 
     def __init__(self, program: Program) -> None:
+        for function, line in dynamic_lookups(program).items():
+            if function not in SOURCES:
+                raise ValueError(f"{function}, line {line}: declare the names in {__name__}")
         self._texts = set(_texts(program))  # the names that are looked up
         self.keywords = {
             each.arg
@@ -129,7 +144,8 @@ class Names:
         self._used = {*_used(program), *self._texts}
         theirs = {name for each in _OBJECTS for name in dir(each)}
         flash = set(_IN_FLASH.split())
-        kept = theirs | self._texts | set(f"{_MICROPYTHON} {_PUBLIC} {_AUTHENTICATION}".split())
+        kept = theirs | self._texts
+        kept |= set(f"{_MICROPYTHON} {_PUBLIC} {_FOUND} {_AUTHENTICATION}".split())
         kept |= set(_methods_of(program, self.exported))
         # a module that is loaded on demand is used as an object
         kept |= {
@@ -182,7 +198,7 @@ class Names:
         }
         called = {m: m.name for each in own.values() for m in each if self.is_known(program, m)}
         never = set(_local(program)) | set(dir(builtins)) | self._texts | set(called.values())
-        never |= set(_LETTERS)  # as arguments are called
+        never |= set(_LETTERS)  # arguments get these
         shared = [m for m in _shared(program) if m not in called]
         for rank in range(3):
             files = [file for file in own if _rank(file) == rank]
@@ -239,17 +255,56 @@ def _nodes(program: Program, files: Iterable[str] = ()) -> Iterator[ast.AST]:
 
 
 def _texts(program: Program) -> Iterator[str]:
-    """The words in the strings of the declared calls and tables."""
+    """The words in the strings of the declared tables and calls, and in lookups."""
+    sources = [
+        (function.rpartition(".")[0], source)
+        for function, declared in SOURCES.items()
+        for source in declared.split()
+    ]
+    tables = {(module, source) for module, source in sources if "." not in source}
+    functions = tuple(source[:-2] for _, source in sources if source.endswith("()"))
     for name, module in program.modules.items():
-        for statement in module.body:
-            if _bound(statement) in TABLES.get(name, "").split():
-                yield from _words(ast.walk(statement))
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Call) and is_call_of(_WITH_NAMES, node):
-                    given = [a for a in node.args[:2] if not _names_module(program, a)]
-                    yield from _words(given)
-                    if is_call_of(_LOOKUPS, node) and name not in TABLES:
-                        _check_constant(name, node)
+        for node in ast.walk(ast.Module(module.body, [])):
+            if isinstance(node, ast.Assign) and (name, ast.unparse(node.targets[0])) in tables:
+                yield from _words(node.value)
+            elif isinstance(node, ast.Call) and is_call_of((*_LOOKUPS, *functions), node):
+                for given in filter(_is_literal, node.args[:2]):
+                    if not _names_module(program, given):
+                        yield from _words(given)
+            elif isinstance(node, ast.Call) and is_call_of((_IN_DICT,), node):
+                yield from _words(node.args[0])
+
+
+def dynamic_lookups(program: Program) -> dict[str, int]:
+    """The functions that look up a name from a variable ("app.obey"), and the line of the last
+    lookup."""
+    return {
+        f"{name}.{function}": node.lineno
+        for name, module in program.modules.items()
+        for function, node in _calls(ast.Module(module.body, []), "")
+        if (looked_up := _looked_up(node)) and not _is_literal(looked_up)
+    }
+
+
+def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
+    """Each call, and the name of the function around it."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.Call):
+            yield function, inner
+        yield from _calls(inner, inner.name if isinstance(inner, FUNCTION) else function)
+
+
+def _looked_up(node: ast.Call) -> ast.expr | None:
+    if is_call_of(_LOOKUPS, node):
+        return node.args[1]
+    return node.args[0] if is_call_of((_IN_DICT,), node) else None
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """A string, or one of two: "on" if x else "off"."""
+    if isinstance(node, ast.IfExp):
+        return _is_literal(node.body) and _is_literal(node.orelse)
+    return isinstance(node, ast.Constant)
 
 
 def is_call_of(functions: tuple[str, ...], node: ast.Call) -> bool:
@@ -257,25 +312,14 @@ def is_call_of(functions: tuple[str, ...], node: ast.Call) -> bool:
     return f".{ast.unparse(node.func)}".endswith(tuple(f".{each}" for each in functions))
 
 
-def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in nodes:
+def _words(within: ast.AST) -> Iterator[str]:
+    for node in ast.walk(within):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from _WORD.findall(node.value)
 
 
 def _names_module(program: Program, node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value in program.modules
-
-
-def _bound(statement: ast.stmt) -> str:
-    if isinstance(statement, ast.Assign):
-        return ast.unparse(statement.targets[0])
-    return statement.name if isinstance(statement, FUNCTION | ast.ClassDef) else ""
-
-
-def _check_constant(module: str, node: ast.Call) -> None:
-    if not isinstance(node.args[1], ast.Constant):
-        raise ValueError(f"{module}, line {node.lineno}: declare the names in {__name__}")
 
 
 def _attributes(program: Program, files: Iterable[str] = ()) -> Iterator[str]:

@@ -25,6 +25,7 @@ _ENTRIES = (
     "v5.connect",
     "protocol.subscribe",
     "v5.subscribe",
+    "access.users",
     # The journal; what only its start needs
     "fast.journal_viper",
     "journal.writer",
@@ -46,7 +47,7 @@ _ENTRIES = (
 )
 # Files whose names are shortened: each character takes heap on a board
 _NAMED = {"broker": CORE, "v5.extension": FIVE, "app.start": "start"}
-_NAMED |= {"journal.writer": "journal", "journal.start": "keep"}
+_NAMED |= {"journal.writer": "journal", "journal.start": "jstart"}
 _NAMED |= {"status.log_connections": "log_text", "status.log_full_tables": "log_full"}
 _NAMED |= {"recorder.writer": "recorder", "recorder.start": "record"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef

@@ -27,7 +27,7 @@ def keeps_log(config: str | None, board: str) -> bool:
     if config is not None:
         with suppress(settings.ConfError):
             limits = import_module(f"slotmq_boards.{board}.limits").LIMITS
-            found, _, _ = mosquitto_conf.load(config, limits)
+            found, *_ = mosquitto_conf.load(config, limits)
     return not found.log_dest or any(where.startswith("file ") for where in found.log_dest)
 
 

@@ -21,6 +21,8 @@ from .read import BadScenario, unknown_key
 _EXCLUDED = {
     *("listener", "port", "bind_address", "pid_file", "limit", "scram_file", "allow_anonymous"),
     "acl_file",  # the clients of a scenario have no user names
+    *("listener", "port", "bind_address", "pid_file", "limit", "password_file", "allow_anonymous"),
+    "include_dir",
     *("persistence", "persistence_location", "persistence_file", "persistence_sync"),
     *("log_type", "log_dest", "set_tcp_nodelay", "response_information", "server_reference"),
 }
@@ -28,7 +30,7 @@ KEYS = [
     name for name in (line.split()[0] for line in FIELDS.splitlines()) if name not in _EXCLUDED
 ]
 _OVERHEAD = 20  # bytes of a PUBLISH besides topic and payload
-_ERROR = re.compile(r".*?:(\d+): (\w+): (.*)", re.DOTALL)
+_ERROR = re.compile(r".*?:(\d+): (\w+): (.*)")
 
 
 def make(scenario: Scenario) -> tuple[Limits, Settings]:
@@ -42,19 +44,22 @@ def make(scenario: Scenario) -> tuple[Limits, Settings]:
         try:
             limits, settings = _load(preset, lines)
             break
-        except _BadLine as error:
-            wrong.append(str(error))
-            del lines[error.at]
+        except _BadLines as errors:
+            wrong += [f"{lines[at][0]}: {message}" for at, message in errors.found]
+            bad = {at for at, _ in errors.found}
+            lines = [line for at, line in enumerate(lines) if at not in bad]
     wrong += [*_sockets(scenario, limits), *_impossible(scenario, limits, settings)]
     if wrong:
         raise BadScenario(wrong)
     return limits, settings
 
 
-class _BadLine(Exception):
-    def __init__(self, at: int, message: str) -> None:
-        super().__init__(message)
-        self.at = at
+class _BadLines(Exception):
+    """found: (index of the line, what is wrong)"""
+
+    def __init__(self, found: list[tuple[int, str]]) -> None:
+        super().__init__()
+        self.found = found
 
 
 def _load(preset: Limits, lines: list[tuple[str, str]]) -> tuple[Limits, Settings]:
@@ -62,14 +67,17 @@ def _load(preset: Limits, lines: list[tuple[str, str]]) -> tuple[Limits, Setting
         file = Path(folder) / "conf"
         file.write_text("".join(f"{line}\n" for _, line in lines))
         try:
-            settings, limits, _ = load(str(file), preset)
+            settings, limits, *_ = load(str(file), preset)
         except ConfError as error:
-            found = _ERROR.fullmatch(str(error).removeprefix(str(folder)))
-            at = max(0, int(found[1]) - 1) if found else 0
-            message = found[3] if found else str(error)
-            raise _BadLine(at, f"{lines[at][0]}: {message}") from None
+            texts = str(error).split("\n")
+            raise _BadLines([_bad_line(text.removeprefix(folder)) for text in texts]) from None
     settings.allow_anonymous = True
     return limits, settings
+
+
+def _bad_line(text: str) -> tuple[int, str]:
+    found = _ERROR.fullmatch(text)
+    return (max(0, int(found[1]) - 1), found[3]) if found else (0, text)
 
 
 def _limits(values: dict[str, Any], wrong: list[str]) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ SCRIPT = Path(__file__).with_name("scram.cjs")
 USERS = Path(__file__).parents[1] / "wire5/users.txt"
 
 
-@pytest.mark.config(f"scram_file {USERS}\nallow_anonymous false")
+@pytest.mark.config(f"password_file {USERS}\nallow_anonymous false\nlogin_delay_max 0")
 @pytest.mark.ours("mosquitto has plugins for that")
 @pytest.mark.parametrize(
     ("name", "password", "code"),

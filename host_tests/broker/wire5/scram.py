@@ -17,7 +17,7 @@ from .scene import Scene
 METHOD = "SCRAM-SHA-256"
 USERS = Path(__file__).with_name("users.txt")
 SCRAM = [
-    pytest.mark.config(f"scram_file {USERS}\nallow_anonymous false"),
+    pytest.mark.config(f"password_file {USERS}\nallow_anonymous false\nlogin_delay_max 0"),
     pytest.mark.ours("mosquitto has plugins for that"),
 ]
 _nonces = itertools.count(1)

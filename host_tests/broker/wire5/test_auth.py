@@ -162,6 +162,12 @@ class TestLogin:
         said = f"as '{mqtt5.client_id('alice')}' (p5, c1, k0, u'user')."
         mqtt5.broker.wait_for(lambda: said in mqtt5.broker.complaints(), said)
 
-    def test_without_a_method_a_client_is_refused(self, mqtt5):
+    def test_without_a_method_a_client_needs_its_password(self, mqtt5):
         mqtt5.refuse(0x87)
-        mqtt5.refuse(0x86, username="user", password=b"pencil")
+        mqtt5.refuse(0x86, username="user", password=b"pencils")
+        mqtt5.refuse(0x86, username="nobody", password=b"pencil")
+
+    @pytest.mark.spec("MQTT-3.1.4-2", of="5.0")
+    def test_a_password_in_connect_is_accepted_too(self, mqtt5, topic):
+        client = mqtt5.connect(username="user", password=b"pencil")
+        client.subscribe(topic, qos=1)

@@ -1,4 +1,4 @@
-"""slotmq.conf: which one a board gets, which ones are refused, and its scram_file."""
+"""slotmq.conf: which one a board gets, which ones are refused, and its password_file."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ def board() -> FakeRepl:
 
 
 def users(file: Path) -> bytes:
-    """Write a scram_file with one user."""
+    """Write a password_file with one user."""
     file.parent.mkdir(exist_ok=True)
     passwd.put(file, "alice", "sesame", passwd.ITERATIONS)
     return file.read_bytes()
@@ -153,6 +153,31 @@ class TestOneMoreConnection:
         assert any("`remote_admin true`" in line for line in lines)
 
 
+class TestWhatItSays:
+    def test_every_error_at_once(self, board: FakeRepl, tmp_path: Path) -> None:
+        file = conf(tmp_path, "max_qos 3", "cafile ca.crt", "persistance true")
+        with pytest.raises(ToolError) as caught:
+            deployed(board, conf=file)
+        lines = str(caught.value).splitlines()
+        places = [f"{file}:{line}: {key}" for line, key in enumerate(KEYS, 3)]
+        assert [": ".join(line.split(": ")[:2]) for line in lines[:-1]] == places
+        assert lines[2].endswith("did you mean persistence?")
+        assert "/slotmq.conf" not in board.files
+
+    def test_a_line_without_effect_is_named(self, board: FakeRepl, tmp_path: Path) -> None:
+        file = conf(tmp_path, "user mosquitto")
+        said = deployed(board, conf=file)
+        assert any(line.startswith(f"{file}:3: user has no effect: ") for line in said)
+        assert board.files["/slotmq.conf"] == file.read_bytes()
+
+    def test_it_must_be_one_file(self, board: FakeRepl, tmp_path: Path) -> None:
+        with pytest.raises(ToolError, match=":3: include_dir: expected no include_dir"):
+            deployed(board, conf=conf(tmp_path, f"include_dir {tmp_path}"))
+
+
+KEYS = ("max_qos", "cafile", "persistance")
+
+
 class TestLogFile:
     @pytest.mark.parametrize("name", ["/slotmq.log", "/flash/slotmq.log", "folder/slotmq.log"])
     def test_it_is_not_opened_on_this_computer(
@@ -164,7 +189,7 @@ class TestLogFile:
         assert board.files["/slotmq.conf"] == file.read_bytes()
         assert os.listdir(tmp_path) == ["mine.conf"]  # noqa: PTH208
         assert not Path("/slotmq.log").exists()
-        _, settings = configuration.read(configuration.from_file(file), BOARD)
+        _, settings, _ = configuration.read(configuration.from_file(file), BOARD)
         assert settings.log_dest == (f"file {name}", "stderr")
 
     def test_without_a_name_it_is_refused(self, board: FakeRepl, tmp_path: Path) -> None:
@@ -175,7 +200,7 @@ class TestLogFile:
 class TestScramFile:
     def test_it_is_copied_and_not_shown(self, board: FakeRepl, tmp_path: Path) -> None:
         content = users(tmp_path / "secrets/users")
-        lines = deployed(board, conf=conf(tmp_path, "scram_file secrets/users"))
+        lines = deployed(board, conf=conf(tmp_path, "password_file secrets/users"))
         assert board.files["/secrets/users"] == content
         assert not any("alice" in line for line in lines)
 
@@ -183,7 +208,7 @@ class TestScramFile:
         self, board: FakeRepl, tmp_path: Path
     ) -> None:
         content = users(tmp_path / "users")
-        file = conf(tmp_path, "scram_file /users")
+        file = conf(tmp_path, "password_file /users")
         deployed(board, conf=file)
         (tmp_path / "users").unlink()
         for again in ({"conf": file}, {}):
@@ -192,11 +217,11 @@ class TestScramFile:
             assert any("/users" in line for line in lines if line.startswith("kept"))
 
     def test_a_missing_one_is_refused(self, board: FakeRepl, tmp_path: Path) -> None:
-        file = conf(tmp_path, "scram_file users")
-        with pytest.raises(ToolError, match=rf"scram_file users: {tmp_path}/users .* /users$"):
+        file = conf(tmp_path, "password_file users")
+        with pytest.raises(ToolError, match=rf"password_file users: {tmp_path}/users .* /users$"):
             deployed(board, conf=file)
         board.files["/slotmq.conf"] = file.read_bytes()
-        with pytest.raises(ToolError, match=r"scram_file users: (?!.*tmp).* /users$"):
+        with pytest.raises(ToolError, match=r"password_file users: (?!.*tmp).* /users$"):
             deployed(board)
         assert board.written == []
 
@@ -204,7 +229,7 @@ class TestScramFile:
         content = users(tmp_path / "users")
         (tmp_path / "users").write_bytes(content + f"bob:{SECRET}\n".encode())
         with pytest.raises(ToolError, match=rf"{tmp_path}/users:2: ") as refused:
-            deployed(board, conf=conf(tmp_path, "scram_file users"))
+            deployed(board, conf=conf(tmp_path, "password_file users"))
         assert SECRET not in str(refused.value)
         assert board.written == []
 
@@ -212,7 +237,7 @@ class TestScramFile:
         self, board: FakeRepl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         users(tmp_path / "users")
-        file = conf(tmp_path, "scram_file users")
+        file = conf(tmp_path, "password_file users")
         read_bytes = Path.read_bytes
 
         def read(path: Path) -> bytes:
@@ -230,8 +255,8 @@ class TestScramFile:
     def test_a_name_that_slotmq_uses_is_refused(
         self, name: str, board: FakeRepl, tmp_path: Path
     ) -> None:
-        with pytest.raises(ToolError, match=f"scram_file {name}: "):
-            deployed(board, conf=conf(tmp_path, f"scram_file {name}"))
+        with pytest.raises(ToolError, match=f"password_file {name}: "):
+            deployed(board, conf=conf(tmp_path, f"password_file {name}"))
         assert board.written == []
 
 

@@ -78,7 +78,7 @@ class TestWhatStays:
         """Files of a broker that lets in known users only, and of a network with its own pins."""
         passwd.put(tmp_path / "users", "alice", "sesame", passwd.ITERATIONS)
         found = {
-            "/slotmq.conf": b"listener 1999\nallow_anonymous false\nscram_file /users\n",
+            "/slotmq.conf": b"listener 1999\nallow_anonymous false\npassword_file /users\n",
             "/network.json": b'{"board": "RPI_PICO_W", "link": "station", "ssid": "home",'
             b' "password": "its own", "hostname": "shed", "pins": [2, 3], "spi": 1}',
             "/users": (tmp_path / "users").read_bytes(),

@@ -1,15 +1,12 @@
 """The command line: which arguments the broker gets, and which options are refused."""
 
 import os
-import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-import slotmq.app
 from slotmq_tools import cli
 from slotmq_tools.errors import ToolError
 from slotmq_tools.run import launcher
@@ -110,15 +107,6 @@ def test_a_tool_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "run_micropython", refuse)
     result = slotmq_command("--runtime", "micropython")
     assert (result.exit_code, result.output) == (1, "Error: no MicroPython here\n")
-
-
-def test_budget_prints_the_board_s_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = ModuleType("slotmq.app.start")
-    monkeypatch.setattr(start, "budget", lambda board: f"table of {board}", raising=False)
-    monkeypatch.setitem(sys.modules, "slotmq.app.start", start)
-    monkeypatch.setattr(slotmq.app, "start", start, raising=False)
-    told = slotmq_command("budget", "--board", "RPI_PICO_W").output.splitlines()
-    assert told == ["table              bytes  slots", "table of RPI_PICO_W"]
 
 
 def test_version() -> None:

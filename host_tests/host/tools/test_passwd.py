@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from host_tests.broker.wire5.scram import METHOD, Exchange
+from slotmq import Limits
+from slotmq.access.users import Users
 from slotmq.v5.scram import Scram
 from slotmq_tools import cli, passwd
 
@@ -22,6 +24,10 @@ LINE = (
     b"wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
 )
 OTHERS = b"# ours\n\n  bob" + LINE[4:] + b"\r\nuser2" + LINE[4:] + b"\n"
+
+
+def users_of(file: Path) -> Users:
+    return Users(Limits(users=8), str(file))
 
 
 @pytest.fixture
@@ -45,7 +51,7 @@ def test_what_is_written_lets_the_user_in(file: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "urandom", lambda size: SALT[:size])
     assert command(file, "user", "--stdin", typed="pencil\n").output == f"user added in {file}\n"
     assert lines(file) == [LINE]
-    assert list(Scram(file).users) == [b"user"]
+    assert list(users_of(file).slot_of) == [b"user"]
 
 
 def test_the_prompt_asks_twice_and_shows_no_password(file: Path) -> None:
@@ -257,7 +263,7 @@ def test_a_missing_file_or_folder_is_named(file: Path) -> None:
 
 def _lets_in(file: Path, password: str, name: str = "user") -> bool:
     """Whether a client with this password can log in."""
-    server, client = Scram(file), Exchange(name, password)
+    server, client = Scram(users_of(file)), Exchange(name, password)
     _, challenge = server.auth(1, METHOD.encode(), client.first())
     code, end = server.auth(1, METHOD.encode(), client.final(challenge))
     if not code:

@@ -44,7 +44,10 @@ WRONG_IMPORTS = {
     "a relative one upwards": ("delivery/routing", "from ..net import loop"),
     "the package": ("delivery/encode", "import slotmq"),
     "a load upwards": ("delivery/routing", "ondemand.take('protocol.connect', 0)"),
+    "a load from the same floor": ("journal/restore", "borrow('protocol.connect', 'handle')"),
+    "an allowed load of nothing": ("delivery/routing", "take('journal.compaction', 0)"),
     "a load of a variable": ("v5/dispatch", "control(conn, 'nowhere')"),
+    "a variable outside of control": ("protocol/dispatch", "def f(m):\n    ondemand.take(m, 0)"),
     "no floor": ("bridge/uplink", ""),
     "no floor, no folder": ("bridge", "import time"),
 }
@@ -69,7 +72,8 @@ RIGHT_IMPORTS = {
     "tables/messages": "from slotmq.fast import copy\nfrom slotmq.platform.runtime import const",
     "tables/sessions": "from slotmq.tables import epoch\nimport slotmq.tables.insertion",
     "protocol/publish": "from slotmq.delivery import encode\nfrom slotmq.protocol import connect",
-    "protocol/dispatch": "def f():\n    from slotmq.protocol.acks import handle_puback",
+    "protocol/dispatch": "def control(module):\n    ondemand.take(module, 0)",
+    "protocol/release": "def f():\n    from slotmq.protocol.acks import handle_puback",
     "delivery/routing": "ondemand.take('journal.compaction', 0)\ntake('tables.epoch')",
     "platform/runtime": "from micropython import const\nimport sys",
     "platform/ondemand": "import gc, sys\n__import__('slotmq.' + name)",
@@ -97,16 +101,24 @@ def test_an_allowed_load_upwards_that_nobody_makes_is_found() -> None:
     assert "net.loop" in found.what
 
 
+def test_the_design_shows_the_loads_upwards() -> None:
+    _, _, rest = (tidy.ROOT / "lib/DESIGN.md").read_text().partition("| in | loads | why |\n")
+    assert rest.partition("\n\n")[0].split("\n")[1:] == [
+        f"| `{part}` | `{name}` | {reason} |" for part, name, reason in imports.UPWARDS
+    ]
+    assert {name for _, name, _ in imports.UPWARDS} <= set(map(imports.module, FAST.values()))
+
+
 def test_a_board_imports_limits_only() -> None:
     text = "from slotmq import Limits\nfrom slotmq.net.loop import Loop\n"
     preset = Source("boards/HOST/limits.py", text)
-    (found,) = imports.check([*OURS, preset])
+    (found,) = imports.check([*OURS, preset], ())
     assert found.place == "boards/HOST/limits.py:slotmq.net.loop.Loop"
 
 
 def test_tools_may_import_anything() -> None:
     text = "import slotmq.net.loop, subprocess"
-    assert list(imports.check([Source("tools/cli.py", text)])) == []
+    assert list(imports.check([Source("tools/cli.py", text)], ())) == []
 
 
 # Viper
@@ -219,6 +231,8 @@ WRONG_COLUMNS = [
     ("fast/path_cpython", "pkt[_END] - topic", "pkt[4] - topic"),
     ("fast/path_cpython", "broker.clock[_NOW]", "broker.clock[0]"),
     ("fast/turn_cpython", "broker.pkt[_PACKET_MAX]", "broker.pkt[10]"),
+    ("v5/connack", "broker.pkt[_PACKET_MAX]", "broker.pkt[10]"),
+    ("net/timers", "broker.stats[_LOGGED_REFUSALS]", "broker.stats[7]"),
 ]
 
 

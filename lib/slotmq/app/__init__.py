@@ -92,7 +92,7 @@ class App:
 
     def reload(self):
         if self.conf:
-            borrow("config.mosquitto_conf", "reload_app", self)
+            borrow("config.reload", "reload_app", self)
 
     def end(self):
         """Stop the broker and close all files, also after a start that failed."""

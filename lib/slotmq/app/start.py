@@ -18,6 +18,7 @@ from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.tables.connections import Connections
 
+_WARNING = const(2)
 _PORT = const(1883)
 # One text, and indexes of its words: MicroPython would intern each short text for ever.
 _OPTIONS = "-v --orders -c -p --host --board --pid"
@@ -40,7 +41,7 @@ _THRESHOLD = const(2048)  # bytes allocated until the next collection
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.listeners broker.five broker.five.shares
-broker.five.aliases broker.five.source broker.sys"""
+broker.five.aliases broker.five.source broker.sys broker.users"""
 _NAMES_ARENA = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
@@ -65,11 +66,12 @@ def _start(app, argv):
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
     lines = {}
+    warnings = []
     try:
         _load_code()
         app.limits = _preset(board)
         if app.conf:
-            app.settings, app.limits, lines = borrow(
+            app.settings, app.limits, lines, warnings = borrow(
                 "config.mosquitto_conf", "load", app.conf, app.limits
             )
         rows = borrow("config.budget", "rows", app.limits)
@@ -82,6 +84,8 @@ def _start(app, argv):
             rows.append(borrow("config.budget", "journal", app.limits))
         if app.settings.acl_file:
             rows.append(borrow("config.budget", "acl", app.limits))
+        if app.settings.password_file:
+            rows.append(borrow("config.budget", "users", app.limits))
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
@@ -91,16 +95,18 @@ def _start(app, argv):
         app.broker = Broker(app.limits, app.settings)
     except MemoryError:
         raise MemoryError(text)
-    except OSError as error:  # the scram_file is the only file that Broker() reads
+    except OSError as error:  # the password_file is the only file that Broker() reads
         what = "a file that can be read (%s)" % error
-        raise ConfError(_wrong(app, "scram_file", lines["scram_file"], what))
+        raise ConfError(_wrong(lines["password_file"], "password_file", what))
     app.broker.on_reload = app.reload
     app.open_log()
+    for text in warnings:
+        app.broker.log(_WARNING, text)
     where = []
     try:
         # Before the journal: where the address is taken, another broker may use that journal.
-        for hosts, port, most in listeners:
-            where += _listen(app, lines, hosts, port, most)
+        for hosts, port, most, own in listeners:
+            where += _listen(app, lines, hosts, port, most, own)
     except MemoryError:
         raise MemoryError(text)
     _write_pid(app, lines, options)
@@ -132,16 +138,6 @@ def _forget_what_made_it(broker, records):
     for name in list(sys.modules):
         if name.startswith("slotmq_boards"):
             del sys.modules[name]
-
-
-def budget(board):
-    """What each table of the board's preset costs, as text."""
-    limits = _preset(board)
-    total = ("tables", limits.ram_bytes(), "")
-    journal = borrow("config.budget", "journal", limits)[:2] + ("more, with persistence true",)
-    access = borrow("config.budget", "acl", limits)[:2] + ("more, with acl_file",)
-    rows = limits.rows() + [total, journal, access]
-    return "\n".join(["%-16s%8d  %s" % row for row in rows])
 
 
 def _parse(words):
@@ -210,29 +206,29 @@ def _check_heap(rows, spare):
 
 
 def _listeners(configured, options):
-    # (hosts, port, max_connections): those of the configuration, then the command line's.
-    found = [((host,) if host else _EVERYWHERE, port, most) for host, port, most in configured]
+    # (hosts, port, max_connections, options): those of the configuration, then the command line's.
+    found = [((each[0],) if each[0] else _EVERYWHERE,) + each[1:] for each in configured]
     host = options.get(_HOST)
     hosts = (host,) if host else _LOOPBACK
     port = options.get(_ON_PORT, _PORT if host or not found else 0)
     there = [listener[0] for listener in found if listener[1] == port]
     if host and hosts not in there and _EVERYWHERE not in there or port and not there:
-        found.append((hosts, port, 0))
+        found.append((hosts, port, 0, {}))
     return found
 
 
-def _wrong(app, key, line, expected):
+def _wrong(place, key, expected):
     # The text of an error in a line of the configuration, found only when the value was used.
-    return "%s:%d: %s: expected %s" % (app.conf, line, key, expected)
+    return "%s: %s: expected %s" % (place, key, expected)
 
 
-def _listen(app, lines, hosts, port, most):
+def _listen(app, lines, hosts, port, most, options=None):
     # -> the addresses. The second of two hosts is IPv6's and may be missing.
     opened = []
     for host in hosts:
-        address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
+        address = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port) if port else host
         try:
-            app.broker.listen(host, port, most)
+            app.broker.listen(host, port, most, options)
             opened.append(address)
             most = None  # the next address shares this listener's quota
         except OSError as error:
@@ -240,7 +236,7 @@ def _listen(app, lines, hosts, port, most):
                 place = lines.get((None if hosts is _EVERYWHERE else host, port))
                 if place:
                     what = "an address of this machine that is free, not %s (%s)"
-                    raise OSError(_wrong(app, place[0], place[1], what % (address, error)))
+                    raise OSError(_wrong(place[1], place[0], what % (address, error)))
                 raise OSError("cannot listen on %s: %s" % (address, error))
     return opened
 
@@ -254,7 +250,7 @@ def _write_pid(app, lines, options):
                 file.write("%s\n" % pid)
         except OSError as error:
             what = "a file that can be written (%s)" % error
-            raise ConfError(_wrong(app, "pid_file", lines["pid_file"], what))
+            raise ConfError(_wrong(lines["pid_file"], "pid_file", what))
         app.pid_file = path
 
 

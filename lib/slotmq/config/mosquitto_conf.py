@@ -2,29 +2,37 @@
 #
 # A line is empty, a comment (it begins with #), or a key, blanks and its value. If a key occurs
 # twice, the last line counts, as in mosquitto; listener, limit, when_full, record, log_type and
-# log_dest accumulate. FIELDS has a row for each key: the key, whether a reload can change it
-# (live) or only a start, its kind, and the kind's bounds. A kind is a method of _Reader: it
-# returns the setting, or raises ValueError with the text of what it expected. FIELDS is a text,
-# because names in a dict would outlive the module on MicroPython.
+# log_dest accumulate. FIELDS has a row for each key that is served: the key, whether a reload can
+# change it (live) or only a start, its kind, and the kind's bounds. A kind is a method of Reader,
+# or a function of config/rare_kinds.py: it returns the setting, or raises ValueError with the text
+# of what it expected. FIELDS is a text, because names in a dict would outlive the module on
+# MicroPython. All other keys of mosquitto are in config/other_keys.py; a reload is in
+# config/reload.py.
 #
-# load() reads the file into a _Reader line by line (take, set), then resize() makes the Limits and
-# finish() checks what needs the whole file. Loaded at the start and for a reload; owns nothing;
-# allocates.
+# load() reads the file into a Reader line by line (take, set), then finish() makes the Limits and
+# checks what needs the whole file. An error is noted and reading goes on, so that one ConfError
+# has all of them, a line for each. `at` is a line's place: the number of its file in the upper
+# bits, that of the line in the lower 20. (Functions are methods only where other files call them,
+# and have names that the broker has anyway: each name more stays in a board's heap.) Loaded at the
+# start and for a reload; owns nothing; allocates.
 from slotmq.config.capacities import fields
-from slotmq.config.policies import WHEN_FULL, connack, rows, sized
+from slotmq.config.policies import connack, sized
 from slotmq.config.settings import ConfError, Settings
-from slotmq.platform import log
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
-_ERROR = const(1)
-_WARNING = const(2)
-_NOTICE = const(4)
+OF_BOARD = 2  # a value of Reader.is_foreign
+_LINE = const(20)  # bits of a line's number in its place
+_MOST_KEPT = const(10)  # errors, and warnings, that a small heap keeps
 
 FIELDS = """\
 listener start listener
 port start port
 bind_address start address
 max_connections start most
+bind_interface start device
+socket_domain start word ipv4 ipv6
+accept_protocol_versions live levels
 pid_file start text
 persistence start flag
 persistence_location start text
@@ -32,6 +40,7 @@ persistence_file start text
 persistence_sync start word always interval
 autosave_interval start number 0 100000000
 limit start limit
+include_dir start folder
 qos2_delivery start word receive release
 record start prefix 65535
 record_location start text
@@ -43,6 +52,10 @@ record_events start flag
 remote_admin start flag
 allow_anonymous live flag
 allow_zero_length_clientid live flag
+password_file start text
+login_delay_max live number 0 60
+use_username_as_clientid live flag
+clientid_prefixes live prefix 65535
 auto_id_prefix live prefix 15
 mqtt31_client_id_max live size 1 65535
 max_keepalive live number 0 65535
@@ -62,11 +75,10 @@ allow_duplicate_messages start flag
 mqtt_versions start version
 max_topic_alias live number 0 65535
 max_topic_alias_broker live number 0 65535
-persistent_client_expiration live number 0 50000000
+persistent_client_expiration live time 0 50000000
 response_information live text
 server_reference live text
 acl_file start text
-scram_file start text
 retry_interval live number 0 65535
 set_tcp_nodelay live flag
 sys_interval live number 0 65535
@@ -75,74 +87,63 @@ log_dest live dest
 when_full live policy
 """
 
-_UNKNOWN = "a key of slotmq (include_dir, passwords, TLS, plugins, bridges: not yet)"
+# Settings that a listener may have of its own. The first three are for listeners only.
+_OF_LISTENER = (
+    "bind_interface socket_domain accept_protocol_versions max_qos max_topic_alias"
+    " max_topic_alias_broker"
+)
 
 
 def load(path, limits):
-    """-> Settings, Limits, and line numbers: {key: line; (host, port): (key, line)}."""
-    reader = _Reader(path, limits)
-    reader.read()
-    reader.resize()
-    return reader.finish(), reader.limits, reader.lines
+    """-> Settings, Limits, the place of each line that the start may find wrong, as FILE:LINE
+    ({key: place; (host, port): (key, place)}), and warnings."""
+    reader = Reader(path, limits)
+    reader.open(path)
+    settings = reader.finish()
+    places = {}
+    for key in reader.lines:
+        at = reader.lines[key]
+        if isinstance(key, tuple):
+            places[key] = at[0], reader.place(at[1])
+        elif key not in reader.sizes and "live" not in _row(key):
+            places[key] = reader.place(at)
+    return settings, reader.limits, places, reader.warnings
 
 
-def reload_app(program):
-    """Read an App's configuration again, and log what has changed."""
-    try:
-        done, refused = reload(program.conf, program.limits, program.settings)
-        program.open_log()
-    except (ConfError, OSError) as error:
-        log.write(_ERROR, "Not reloaded: %s" % error)
-        return
-    program.broker.apply_settings()
-    log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
-    if refused:
-        log.write(_WARNING, "Only a restart changes: %s." % ", ".join(refused))
+class Reader:
+    """Reads one configuration. is_foreign: it is another machine's, so that no file that it names
+    is opened; OF_BOARD: that is a board."""
 
-
-def reload(path, limits, settings):
-    """Change in `settings` what can change while running; if ConfError is raised, nothing.
-
-    -> the keys that changed, and the keys that only a restart can change."""
-    reader = _Reader(path, limits)
-    reader.read()
-    new = reader.finish()
-    changed = []
-    refused = ["limit"] if reader.resizes() else []
-    if new.listeners != settings.listeners:
-        refused.append("listener")
-    for row in rows(FIELDS):
-        key = row[0]
-        value = getattr(new, key, None)
-        if value != getattr(settings, key, None):
-            if row[1] == "live":
-                setattr(settings, key, value)
-                changed.append(key)
-            else:
-                refused.append(key)
-    return changed, refused
-
-
-class _Reader:
-    def __init__(self, path, limits):
-        self.path = path
+    def __init__(self, path, limits, is_foreign=False):
+        self.names = [path]  # of the files; the others are those of include_dir
         self.limits = limits
+        self.is_foreign = is_foreign
         self.sizes = {}  # the values of the `limit` lines
         self.settings = Settings()
-        self.line = 0  # number of the line that is being read
-        self.lines = {}  # key or name of a limit: its last line; for listeners see load()
-        # Listeners: [host, port, max_connections, line of max_connections]. The first is
-        # mosquitto's default listener, which `port` and `bind_address` set.
-        self.sections = [[None, 0, 0, 0]]
+        self.at = 0  # place of the line that is being read
+        self.failures = []  # (place, text)
+        self.total = 0  # of all failures, also of those that are not kept
+        self.warnings = []
+        self.lines = {}  # key or name of a limit: place of its last line; for listeners see load()
+        # Listeners: [host, port, max_connections, place of max_connections, other settings]. The
+        # first is mosquitto's default listener, which `port` and `bind_address` set.
+        self.sections = [[None, 0, 0, 0, {}]]
+        self._section = self.sections[0]  # that of the line
 
-    def read(self):
+    def open(self, path):
+        """Read a file."""
         try:
-            with open(self.path, "rb") as file:
-                for line in file:
-                    self.line += 1
-                    self.take(line)
+            with open(path, "rb") as file:
+                self.read(file)
         except OSError as error:
-            raise ConfError("%s: expected a file that can be read (%s)" % (self.path, error))
+            self.report(self.at, "%s: expected a file that can be read (%s)" % (path, error))
+
+    def read(self, lines):
+        for line in lines:
+            self.at += 1
+            if self.at & (1 << _LINE) - 1 == 1 and line[:3] == b"\xef\xbb\xbf":
+                line = line[3:]  # of an editor: it says that this is UTF-8
+            self.take(line)
 
     def take(self, line):
         words = ("line", "")
@@ -151,68 +152,61 @@ class _Reader:
             if words and words[0][0] != "#":
                 self.set(words[0], "".join(words[1:]))
         except UnicodeError:
-            self.fail(self.line, words[0], "UTF-8")
+            self.fail(self.at, words[0], "UTF-8")
         except ValueError as error:
-            self.fail(self.line, words[0], error)
+            self.fail(self.at, words[0], error)
 
     def set(self, key, value):
-        for row in rows(FIELDS):
-            if row[0] == key:
-                break
-        else:
-            raise ValueError(_UNKNOWN)
-        found = getattr(self, row[2])(row[3:], value)
+        row = _row(key)
+        if row is None:
+            ondemand.take("config.other_keys", 0).take(self, key, value)
+            return
+        kind = getattr(self, row[2], None)
+        found = kind(row[3:], value) if kind else self.rare(row[2], row[3:], value)
         if key == "record":
             found = getattr(self.settings, key, ()) + (found,)
-        self.lines[key] = self.line
+        self.lines[key] = self.at
+        of_listener = _OF_LISTENER.split()
+        if key in of_listener:
+            is_default = self._section is self.sections[0]
+            if not is_default or key in of_listener[:3]:
+                self._section[4][key] = found
+                return
         if found is not None:
             setattr(self.settings, key, found)
 
-    def fail(self, number, key, expected):
-        raise ConfError("%s:%d: %s: expected %s" % (self.path, number, key, expected))
+    def rare(self, kind, bounds, value):
+        return getattr(ondemand.take("config.rare_kinds", 0), kind)(self, bounds, value)
 
-    def resize(self):
-        try:
-            self.limits = self.limits.replaced(self.sizes)
-        except ValueError as error:
-            # The text names the limits that contradict; the file sets at least one of them.
-            named = [word for word in str(error).replace(":", "").split() if word in self.sizes]
-            self.fail(self.lines[named[0]], "limit", error)
+    def fail(self, at, key, expected):
+        self.report(at, "%s: %s: expected %s" % (self.place(at), key, expected))
 
-    def resizes(self):
-        return any(self.sizes[name] != getattr(self.limits, name) for name in self.sizes)
+    def report(self, at, text):
+        """Note an error."""
+        self.total += 1
+        if not ondemand.IS_SMALL or self.total <= _MOST_KEPT:
+            self.failures.append((at, text))
 
-    def finish(self):
-        """What needs the whole file: the listeners, and checks of sizes against limits."""
-        settings = self.settings
-        host, port, most, line = self.sections.pop(0)
-        if host or port:
-            port = port or 1883
-            key = "bind_address" if host else "port"
-            self.lines[host, port] = key, self.lines[key]
-            self.sections.append([host, port, most, line])
-        else:
-            settings.max_connections = most
-            self.lines["max_connections"] = line
-        for host, port, most, line in self.sections:
-            self.fits(line, "max_connections", most, "connections")
-            settings.listeners.append((host, port, most))
-        # With a listener configured, anonymous clients need an explicit yes, as in mosquitto 2.
-        if "allow_anonymous" not in self.lines:
-            settings.allow_anonymous = not settings.listeners
-        for key, limit in sized():
-            self.fits(self.lines.get(key), key, getattr(settings, key), limit)
-        key, wrong = connack(settings, self.limits)
-        if wrong:
-            if key not in self.lines:
-                key, self.lines[key] = "limit", self.lines.get("tx_bytes", 0)
-            self.fail(self.lines[key], key, wrong)
-        return settings
+    def place(self, at):
+        """FILE:LINE"""
+        return "%s:%d" % (self.names[at >> _LINE], at & (1 << _LINE) - 1)
 
-    def fits(self, line, key, value, limit):
-        size = getattr(self.limits, limit)
-        if value > size:
-            self.fail(line, key, "at most %d, see limit %s" % (size, limit))
+    def finish(self, resizes=True):
+        """Check what needs the whole file; -> Settings, or a ConfError with all errors.
+
+        resizes=False: the limits stay, since the tables are made."""
+        if resizes:
+            _resize(self)
+        _add_listeners(self)
+        # A wrong `limit` line would make sizes wrong that may be right.
+        if not any(": limit: " in text for _, text in self.failures):
+            _check_sizes(self)
+        if self.total:
+            texts = [text for _, text in sorted(self.failures)]
+            if self.total > len(texts):
+                texts.append("%d more errors" % (self.total - len(texts)))
+            raise ConfError("\n".join(texts))
+        return self.settings
 
     # The kinds: (bounds, text of the value) -> the setting; None if the method has stored it.
 
@@ -225,7 +219,8 @@ class _Reader:
         return int(self.word(("3", "5"), value))
 
     def flag(self, bounds, value):
-        return self.word(("true", "false"), value) == "true"
+        # 1 and 0 as in mosquitto
+        return value == "1" or value != "0" and self.word(("true", "false"), value) == "true"
 
     def number(self, bounds, value):
         low, high = bounds
@@ -260,19 +255,14 @@ class _Reader:
             return ()
         if value[:5] != "file ":
             self.word(("stdout", "stderr", "none", "file PATH"), value)
-        else:
+        elif not value[5:].strip():
+            raise ValueError("a file that can be written")
+        elif not self.is_foreign:
             try:
                 open(value[5:].strip(), "a").close()
             except OSError as error:
                 raise ValueError("a file that can be written (%s)" % error)
         return (self.settings.log_dest if "log_dest" in self.lines else ()) + (value,)
-
-    def policy(self, bounds, value):
-        for row in rows(WHEN_FULL):
-            if value.split() in [[row[0], policy] for policy in row[1:]]:
-                self.settings.when_full[row[0]] = value.split()[1]
-                return
-        raise ValueError("a table and its policy: " + WHEN_FULL[:-1].replace("\n", "; "))
 
     def limit(self, bounds, value):
         words = value.split()
@@ -281,19 +271,24 @@ class _Reader:
         for name, _, least, most in fields():
             if name == words[0]:
                 self.sizes[name] = self.number((least, most), words[1])
-                self.lines[name] = self.line
+                self.lines[name] = self.at
                 return
-        raise ValueError("the name of a capacity; unknown limit " + words[0])
+        raise ValueError(ondemand.take("config.other_keys", 0).no_limit(words[0]))
 
     def listener(self, bounds, value):
         words = value.split()
         if not 1 <= len(words) <= 2:
             raise ValueError("a port and perhaps an address")
-        section = [words[1] if len(words) == 2 else None, self.number((1, 65535), words[0])]
+        host = words[1] if len(words) == 2 else None
+        if words[0] == "0" and host:
+            section = [ondemand.take("config.rare_kinds", 0).path(self, None, host), 0]
+        else:
+            section = [host, self.number((1, 65535), words[0])]
         if section in [before[:2] for before in self.sections]:
             raise ValueError("a port that no earlier line has")
-        self.sections.append(section + [0, 0])
-        self.lines[tuple(section)] = "listener", self.line
+        self._section = section + [0, 0, {}]
+        self.sections.append(self._section)
+        self.lines[tuple(section)] = "listener", self.at
 
     def port(self, bounds, value):
         self.sections[0][1] = self.number((1, 65535), value)
@@ -303,5 +298,70 @@ class _Reader:
 
     def most(self, bounds, value):
         unlimited = value in ("-1", "unlimited")
-        self.sections[-1][2] = 0 if unlimited else self.number((0, 65535), value)
-        self.sections[-1][3] = self.line
+        self._section[2] = 0 if unlimited else self.number((0, 65535), value)
+        self._section[3] = self.at
+
+
+def _row(key):
+    # Of FIELDS, or None. All rows as lists would take 9 KB for a moment.
+    at = FIELDS.find("\n%s " % key) + 1
+    if at or FIELDS.startswith(key + " "):
+        return FIELDS[at : FIELDS.find("\n", at)].split()
+    return None
+
+
+def _resize(reader):
+    try:
+        reader.limits = reader.limits.replaced(reader.sizes)
+    except ValueError as error:
+        # The text names the limits that contradict; the file sets at least one of them.
+        named = [word for word in str(error).replace(":", "").split() if word in reader.sizes]
+        reader.fail(reader.lines[named[0]], "limit", error)
+
+
+def _add_listeners(reader):
+    settings = reader.settings
+    lines = reader.lines
+    host, port, most, at, options = reader.sections.pop(0)
+    if host or port:
+        port = port or 1883
+        key = "bind_address" if host else "port"
+        lines[host, port] = key, lines[key]
+        reader.sections.append([host, port, most, at, options])
+    else:
+        for key in options:
+            reader.fail(lines[key], key, "a listener above it")
+        if at:
+            settings.max_connections = most
+            lines["max_connections"] = at
+    for host, port, most, _, options in reader.sections:
+        before = host, port
+        domain = options.get("socket_domain")
+        if domain and not host:
+            host = "0.0.0.0" if domain == "ipv4" else "::"
+            lines[host, port] = lines[before]
+        elif domain and (":" in host) != (domain == "ipv6"):
+            reader.fail(lines["socket_domain"], "socket_domain", "an address of %s" % domain)
+        settings.listeners.append((host, port, most, options))
+    # With a listener configured, anonymous clients need an explicit yes, as in mosquitto 2.
+    if "allow_anonymous" not in lines:
+        settings.allow_anonymous = not settings.listeners
+
+
+def _check_sizes(reader):
+    for _, _, most, at, _ in reader.sections:
+        _check_size(reader, at, "max_connections", most, "connections")
+    settings = reader.settings
+    for key, limit in sized():
+        _check_size(reader, reader.lines.get(key), key, getattr(settings, key), limit)
+    key, wrong = connack(settings, reader.limits)
+    if wrong:
+        if key not in reader.lines:
+            key, reader.lines[key] = "limit", reader.lines.get("tx_bytes", 0)
+        reader.fail(reader.lines[key], key, wrong)
+
+
+def _check_size(reader, at, key, value, limit):
+    size = getattr(reader.limits, limit)
+    if value > size:
+        reader.fail(at, key, "at most %d, see limit %s" % (size, limit))

@@ -82,13 +82,14 @@ def _accepts(settings, limits):
     # bytes of its properties.
     key = "auto_id_prefix"
     size = 8 + 3 * (limits.aliases > 0) + 2 * (not limits.shares)
-    size += 2 * (settings.max_qos < 2) + 2 * (not settings.retain_available)
+    lowest = min([settings.max_qos] + [each[3].get("max_qos", 2) for each in settings.listeners])
+    size += 2 * (lowest < 2) + 2 * (not settings.retain_available)
     size += 3 * (settings.max_keepalive not in (0, 65535))
     size += 5 * (settings.persistent_client_expiration > 0)
     if settings.allow_zero_length_clientid:
         size += 11 + len(settings.auto_id_prefix)
-    if settings.scram_file:
-        key = "scram_file"
+    if settings.password_file:
+        key = "password_file"
         size += 65  # the method's name, and v= with the server's signature
     if settings.response_information:
         key = "response_information"

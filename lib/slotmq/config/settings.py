@@ -8,6 +8,7 @@
 # instance, a list and a dict.
 from slotmq.platform import ondemand
 
+_OF_LOGIN = " login_delay_max"  # its default is in access/login.py
 _OF_JOURNAL = "persistence_location persistence_file persistence_sync autosave_interval"
 
 
@@ -20,7 +21,10 @@ class Settings:
 
     # Connections: which clients are accepted, and timeouts.
     allow_anonymous = True
+    password_file = None  # users; see `slotmq passwd`
     allow_zero_length_clientid = True
+    use_username_as_clientid = False
+    clientid_prefixes = b""  # which every client id must begin with
     auto_id_prefix = b"auto-"  # at most 15 bytes: 8 digits follow, and 23 always fit
     mqtt31_client_id_max = 0  # bytes, for MQTT 3.1 clients; its own rule is 23
     max_keepalive = 65535  # seconds; less than this also refuses keep-alive 0; 0: no bound
@@ -48,7 +52,6 @@ class Settings:
     response_information = None  # for clients that ask for it
     server_reference = None  # another server, named to clients that are refused
     acl_file = None  # who may read and write which topics
-    scram_file = None  # users of SCRAM-SHA-256; see `slotmq passwd`
     retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
 
     # Do sessions and messages outlive a power cut? The defaults of _OF_JOURNAL are in
@@ -63,11 +66,13 @@ class Settings:
     pid_file = None
 
     def __init__(self, when_full=None, **values):
-        self.listeners = []  # (host or None for every address, port, its max_connections)
+        # (host or None for every address, port, its max_connections, its other settings by name);
+        # port 0: the host is the path of a unix domain socket
+        self.listeners = []
         self.when_full = ondemand.take("config.policies", 0).defaults()
         self.when_full.update(when_full or {})
         for name in values:
-            if not hasattr(self, name) and name not in _OF_JOURNAL.split():
+            if not hasattr(self, name) and name not in (_OF_JOURNAL + _OF_LOGIN).split():
                 raise TypeError("Settings has no " + name)
             setattr(self, name, values[name])
 

@@ -45,7 +45,7 @@ class Client:
         self.conn = conn = broker.opened(self)
         if conn == _NONE:
             raise OSError(_EMFILE, "full: limit connections")
-        self.quota = [_NONE, 1, 0]
+        self.quota = [_NONE, 1, 0, None]
         broker.conns.quota[conn] = self.quota
         broker.loop.of_stream[self] = conn
         interceptor.clients.append(self)

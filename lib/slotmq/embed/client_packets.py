@@ -8,6 +8,7 @@ from slotmq.platform.runtime import const
 _CLEAN = const(2)
 _WILL = const(4)
 _RETAIN = const(32)
+_PACKET_MAX = const(10)
 
 
 def filter_of(broker, topic_filter, callback, qos):
@@ -48,7 +49,7 @@ def connect_of(broker, client_id, clean, will):
         flags |= _WILL | qos << 3 | (_RETAIN if retain else 0)
         body += field(topic) + field(payload)
     packet = packet_of(0x10, b"\0\4MQTT\4" + bytes((flags, 0, 0)) + body)
-    if len(packet) > broker.pkt[10]:
+    if len(packet) > broker.pkt[_PACKET_MAX]:
         raise ValueError("larger than max_packet")
     return packet
 

@@ -87,8 +87,9 @@ class EventHooks:
             try:
                 for _ in range(len(self.events)):
                     client_id, reason = self.events.pop(0)
-                    name = "on_connect" if reason is None else "on_disconnect"
-                    hook = getattr(broker.hooks, name, None)
+                    hook = getattr(
+                        broker.hooks, "on_connect" if reason is None else "on_disconnect", None
+                    )
                     if hook and reason is None:
                         hook(client_id)
                     elif hook:

@@ -18,6 +18,7 @@ _NO_SESSION = const(-1)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
+_PACKET_MAX = const(10)
 _NOBODYS = b"$SYS/#", b"$share/+/#"  # topics that neither the program nor a client may publish
 _LOCKED = const(0)  # of heap._state
 _LIFTED = const(1)
@@ -76,8 +77,8 @@ def checked(broker, topic, payload, qos, retain):
         raise ValueError("topic name: 1 to %d bytes of UTF-8 without wildcards" % most)
     if any(_matching(_NOBODYS, topic, 0, len(topic))):
         raise ValueError("topic name: $SYS and $share are the broker's")
-    if qos not in (0, 1, 2) or qos > broker.max_qos:
-        raise ValueError("qos: 0 to %d" % broker.max_qos)
+    if qos not in (0, 1, 2) or qos > broker.settings.max_qos:
+        raise ValueError("qos: 0 to %d" % broker.settings.max_qos)
     if retain and not broker.settings.retain_available:
         raise ValueError("RETAIN: retain_available is false")
     if broker.settings.message_size_limit and len(payload) > broker.settings.message_size_limit:
@@ -153,7 +154,7 @@ def send(broker, topic, payload, qos, retain):
         length += bytes((size & 127 | 128,))
         size >>= 7
     buf = bytes((0x30 | qos << 1 | (1 if retain else 0),)) + length + bytes((size,)) + body
-    pkt = new_packet(broker.pkt[10])
+    pkt = new_packet(broker.pkt[_PACKET_MAX])
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
     if broker.journal and broker.journal.limit:

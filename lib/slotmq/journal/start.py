@@ -62,7 +62,7 @@ def _wrong(app, expected):
     # The text of an error in the line of persistence_location, or else of `persistence`.
     key = "persistence_location"
     key = key if key in app.lines else "persistence"
-    return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
+    return "%s: %s: expected %s" % (app.lines[key], key, expected)
 
 
 def _errno(error):

@@ -17,7 +17,8 @@ _HUP = const(16)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
 _NEEDS = const(96)  # words of heap for a connection's objects
 _NEEDS_EACH = const(6)  # words for each slot: the tables of of_stream and of the poller grow
-# The quota of a listener: [max_connections, its sockets, those that have a session]
+# The quota of a listener: [max_connections, its sockets, those that have a session, its own
+# settings by name (config/mosquitto_conf.py), which a reload may change]
 _QUOTA_MOST = const(0)
 _QUOTA_SOCKETS = const(1)
 
@@ -38,10 +39,10 @@ class Listeners:
         self.listeners = []
         self.failed = False  # has a listener stopped for a lack of sockets or heap?
 
-    def add(self, socket, accept, most=0):
+    def add(self, socket, accept, most=0, options=None):
         """Accept connections of a socket. most: max_connections; 0: no bound; None: the quota of
-        the listener before applies to both together."""
-        quota = self.listeners[-1].quota if most is None else [most or 0xFFFF, 0, 0]
+        the listener before applies to both together. options: settings of its own by name."""
+        quota = self.listeners[-1].quota if most is None else [most or 0xFFFF, 0, 0, options]
         listener = Listener(socket, accept, quota)
         self.listeners.append(listener)
         self.loop.watch(socket, lambda _: self._accept(listener))

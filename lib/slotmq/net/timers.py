@@ -9,8 +9,10 @@ _NONE = const(0xFFFF)
 _NEW = const(1)
 _CONNECTED = const(2)
 _FIVE = const(4)
+_VERIFYING = const(6)
 _TIMED_OUT = const(8)
 _PUBLISH_OUT = const(3)
+_LOGGED_REFUSALS = const(7)  # of broker.stats
 _IN = const(1)
 _WARNING = const(2)
 _NEXT_LOOK = const(100)  # tenths of a second between two log lines about full tables
@@ -32,13 +34,15 @@ def tick(broker):
             waiting = True
             broker.loop.next_tick = broker.now + 1
     for conn in range(conns.top):
-        if conns.state[conn] in (_NEW, _CONNECTED, _FIVE):
+        if conns.state[conn] in (_NEW, _CONNECTED, _FIVE, _VERIFYING):
             _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
             if session != _NONE and broker.sessions.scans[session]:
                 broker.resume(conn)  # another session may have freed deliveries for its scan
     if broker.retry:
         broker.retry(broker)
+    if broker.users and broker.users.waiting:
+        broker.turn_soon = 1
     _count(broker)
     ondemand.tick(broker.now)
     if broker.five:
@@ -86,7 +90,7 @@ def _count(broker):
         five = broker.five
         if five:
             k += five.shares.refused + five.aliases.refused
-        if k - broker.stats[7] & 0xFFFF:
+        if k - broker.stats[_LOGGED_REFUSALS] & 0xFFFF:
             broker.clock[1] = broker.now + _NEXT_LOOK
             heap.lift()
             try:
@@ -99,7 +103,7 @@ def _count(broker):
 def _check_timeout(broker, conn, waiting):
     conns = broker.conns
     now = broker.now
-    if conns.state[conn] == _NEW:
+    if conns.state[conn] in (_NEW, _VERIFYING):
         late = now - conns.opened[conn] >= broker.settings.connect_timeout * 10
     else:
         timeout = conns.keep_alive_timeout[conn]

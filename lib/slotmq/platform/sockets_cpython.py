@@ -1,10 +1,13 @@
 # sockets_cpython.py - TCP on CPython: streams, a poller and a clock with MicroPython's methods.
 # Allocates.
+import os
 import select
 import socket
+import stat
 import time
 
 _BACKLOG = 4096  # large: a client that the system turns away tries again only after a second
+_BIND_TO_DEVICE = getattr(socket, "SO_BINDTODEVICE", 25)  # Linux
 MOST_EVENTS = 84  # of one poll, 12 bytes each: malloc has a free list for such a block
 
 
@@ -92,8 +95,14 @@ def half_close(stream):
         pass  # the peer has gone
 
 
-def open_listener(loop, settings, host, port, most):
-    """Listen on one address; -> (host, port). OSError: it is not possible."""
+def open_listener(loop, settings, host, port, most, options):
+    """Listen on one address; -> (host, port). OSError: it is not possible.
+
+    A host with a slash is the path of a unix domain socket."""
+    if "/" in host:
+        listener = UnixListener(host)
+        loop.listeners.add(listener, lambda: accept(listener, False, (host, 0)), most, options)
+        return host, 0
     info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, _, _, address = info[0]
     listener = socket.socket(family, kind)
@@ -101,18 +110,63 @@ def open_listener(loop, settings, host, port, most):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        interface = options and options.get("bind_interface")
+        if interface:
+            listener.setsockopt(socket.SOL_SOCKET, _BIND_TO_DEVICE, interface.encode() + b"\0")
         listener.bind(address)
         listener.listen(_BACKLOG)
         listener.setblocking(False)
     except OSError:
         listener.close()
         raise
-    loop.listeners.add(listener, lambda: accept(listener, settings.set_tcp_nodelay), most)
+    loop.listeners.add(listener, lambda: accept(listener, settings.set_tcp_nodelay), most, options)
     return listener.getsockname()[:2]
 
 
-def accept(listener, nodelay):
-    """The next connection as (stream, address), or None."""
+class UnixListener(socket.socket):
+    """A listening unix domain socket, whose path disappears with it."""
+
+    def __init__(self, path):
+        super().__init__(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.path = None
+        try:
+            if _is_left_over(path):
+                os.unlink(path)
+            self.bind(path)
+            self.path = path
+            self.listen(_BACKLOG)
+            self.setblocking(False)
+        except OSError:
+            self.close()
+            raise
+
+    def close(self):
+        super().close()
+        if self.path:
+            try:
+                os.unlink(self.path)
+            except OSError:
+                pass  # it has been removed already
+            self.path = None
+
+
+def _is_left_over(path):
+    # Is there the socket of a process that was killed, so that nobody listens?
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return False
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.connect(path)
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def accept(listener, nodelay, where=None):
+    """The next connection as (stream, address), or None. where: the address, if the system does
+    not tell it."""
     try:
         sock, address = listener.accept()
     except (BlockingIOError, ConnectionError):
@@ -123,4 +177,4 @@ def accept(listener, nodelay):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError:
             pass  # the peer may have gone already
-    return Stream(sock), address
+    return Stream(sock), where or address

@@ -33,7 +33,7 @@ def make_poller(_broker):
     return poller
 
 
-def open_listener(loop, settings, host, port, most):
+def open_listener(loop, settings, host, port, most, options):
     """Listen on one address; -> (host, port). OSError: it is not possible."""
     family, kind, _, _, address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0]
     if address is None:  # the esp32 port gives no IPv6 address (modsocket.c)
@@ -56,7 +56,7 @@ def open_listener(loop, settings, host, port, most):
 
         make(loop, socket.socket)
     loop.listeners.add(
-        listener, lambda: accept(listener, loop.lwip or settings.set_tcp_nodelay), most
+        listener, lambda: accept(listener, loop.lwip or settings.set_tcp_nodelay), most, options
     )
     return host, port
 

@@ -14,6 +14,7 @@ _OK = const(0)
 _MALFORMED = const(2)
 _PROTOCOL = const(3)
 _REFUSED = const(5)
+_WAITS = const(14)
 
 # CONNACK return codes [3.2.2.3]
 _BAD_LEVEL = const(1)
@@ -35,6 +36,7 @@ class Fields:
     buf = None  # the packet's
     level = flags = keep_alive = 0
     client_id = will_topic = will_message = user_name = password = None
+    why = None  # why the login was refused, for the log
     v5 = None  # the Connect5 of v5/connect.py, if it is of version 5
     # Of version 5; times in seconds
     expiry = will_delay = 0
@@ -58,7 +60,7 @@ def handle(broker, conn, pkt, buf):
         return ondemand.take("v5.auth", broker.now).refuse(broker, conn)
     fields = Fields()
     fields.buf = buf
-    result = _read_level(broker, buf, pkt[_BODY], pkt[_END], fields)
+    result = _read_level(broker, conn, buf, pkt, fields)
     if pkt[_FLAGS] and fields.level != 3:
         return _MALFORMED  # [2.2.2-1]
     if result == _REFUSED:
@@ -71,10 +73,14 @@ def handle(broker, conn, pkt, buf):
     if result != _OK:
         return result
     broker.conns.level[conn] = fields.level
-    code = check_login(broker, buf, fields) or _check_client_id(broker, buf, fields)
+    code = check_login(broker, conn, fields)
+    if code < 0:
+        return _WAITS
+    code = code or choose_client_id(broker, conn, fields) or _check_client_id(broker, fields)
     if not code and fields.flags & _WILL:
         flags = fields.flags
-        if flags >> 3 & 3 > broker.max_qos or flags & 32 and not broker.settings.retain_available:
+        most = broker.conns.option(conn, "max_qos", broker.settings.max_qos)
+        if flags >> 3 & 3 > most or flags & 32 and not broker.settings.retain_available:
             return _PROTOCOL
         check_will(broker, buf, fields)
     if code:
@@ -82,8 +88,11 @@ def handle(broker, conn, pkt, buf):
     return open_session(broker, conn, buf, fields)
 
 
-def _read_level(broker, buf, at, end, fields):
-    # Protocol name and level. An unknown level is refused with a return code [3.1.2-2].
+def _read_level(broker, conn, buf, pkt, fields):
+    # Protocol name and level. An unknown level is refused with a return code [3.1.2-2], and so is
+    # one that the listener does not accept.
+    at = pkt[_BODY]
+    end = pkt[_END]
     size = buf[at] << 8 | buf[at + 1] if end - at > 1 else 0
     name = bytes(buf[at + 2 : at + 2 + size])
     at += 2 + size
@@ -92,6 +101,8 @@ def _read_level(broker, buf, at, end, fields):
     level = buf[at]
     fields.level = level
     if level != (4 if name == b"MQTT" else 3) and not (level == 5 and size == 4 and broker.five):
+        return _REFUSED
+    if not broker.conns.option(conn, "accept_protocol_versions", 255) >> level & 1:
         return _REFUSED
     fields.flags = buf[at + 1]
     fields.keep_alive = buf[at + 2] << 8 | buf[at + 3]
@@ -135,17 +146,29 @@ def _flags_ok(flags, level):
     return not flags & _PASSWORD or bool(flags & _USER_NAME)  # [3.1.2-22]
 
 
-def check_login(broker, buf, fields):
-    """May the client connect with this user name and password? 0 or a return code."""
+def check_login(broker, conn, fields):
+    """May the client connect with this user name and password? 0, a return code, or -1: it waits
+    until its password has been computed. A hook is asked after the file, and only forbids more."""
+    if broker.users:
+        code = broker.users.login(broker).check(broker, conn, fields)
+        if code:
+            return code
     if broker.may_connect:
         who = (fields.client_id, fields.user_name, fields.password)
         return broker.may_connect(*[fields.read(where) for where in who])
-    if broker.settings.allow_anonymous:
+    if broker.users or broker.settings.allow_anonymous:
         return 0
     return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # there are no users
 
 
-def _check_client_id(broker, buf, fields):
+def choose_client_id(broker, conn, fields):
+    """The client id that the configuration gives to the client; 0 or a return code."""
+    if broker.settings.use_username_as_clientid or broker.settings.clientid_prefixes:
+        return ondemand.take("access.client_id", broker.now).handle(broker, conn, fields)
+    return 0
+
+
+def _check_client_id(broker, fields):
     n = fields.client_id[1]
     if n > broker.limits.client_id_bytes or not _keep_alive_ok(broker, fields.keep_alive):
         return _BAD_CLIENT_ID

@@ -25,12 +25,14 @@ _PUBLISH_TYPE = const(3)
 _WITH_2 = const(0x540)  # bits of the types whose flags are 2: PUBREL, SUBSCRIBE, UNSUBSCRIBE
 _CONNECTED = const(2)
 _ENDING = const(3)
+_VERIFYING = const(6)
 _BLOCKED = const(2)
 _MALFORMED = const(2)
 _PROTOCOL = const(3)
 _TOO_BIG = const(4)
 _REFUSED = const(5)
 _POLICY_DISCONNECT = const(6)
+_WAITS = const(14)
 _ACCEPTED = const(15)
 _PACKET_TOO_LARGE = const(0x95)  # reason codes [5.0, 2.4]
 _QUOTA = const(0x97)
@@ -108,14 +110,15 @@ HANDLERS = by_type(_PUBLISHING, _subscribing, handle_disconnect, _NOT) + (publis
 def readable(broker, conn):
     """How many bytes may be read from a client now: no more than there is space for answers."""
     conns = broker.conns
-    if conns.state[conn] == _ENDING or conns.chunked_msg[conn] != _NONE:
+    state = conns.state[conn]
+    if state == _ENDING or state == _VERIFYING or conns.chunked_msg[conn] != _NONE:
         return 0
     n = conns.tx_limit[conn] - conns.tx_end[conn]
     if n < conns.tx_bytes >> 1 and conns.out[conn] != _BLOCKED:
         broker.flush(conn)
         n = conns.tx_limit[conn] - conns.tx_end[conn]
     buffered = conns.buffered[conn]
-    if conns.state[conn] == _NEW or conns.level[conn] == 5:
+    if state == _NEW or conns.level[conn] == 5:
         n -= conns.tx_bytes >> 1  # the answer to CONNECT or AUTH may be longer than they are
     elif buffered:
         # When the buffered bytes were read, no space was reserved for the answer to them.
@@ -153,7 +156,11 @@ def _handle(broker, conn, buf, at, end, buffered):
     # -> the offset of a cut packet, or end.
     pkt = broker.pkt
     conns = broker.conns
-    if conns.state[conn] == _ENDING:
+    state = conns.state[conn]
+    if state == _ENDING:
+        return end
+    if state == _VERIFYING:
+        broker.users.hold(conn, buf, at, end, end - at)
         return end
     handlers = _handlers(broker, conn)
     count = 0
@@ -183,6 +190,11 @@ def _handle(broker, conn, buf, at, end, buffered):
         if broker.journal_full == _FOR_THIS_PACKET:
             broker.journal_full = broker.subscriptions.journal_full = False
         if result:
+            if result == _WAITS:
+                broker.users.hold(conn, buf, at - n, end, end - at)
+                broker.users.count_later(broker.stats, n)
+                at = end
+                break
             if result != _ACCEPTED:
                 broker.end(conn, result)
                 at = end

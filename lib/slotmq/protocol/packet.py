@@ -58,5 +58,6 @@ _LOST = const(9)  # the stream ended or failed
 _STOPPING = const(10)
 _LEFT_WITH_WILL = const(11)  # DISCONNECT of version 5 with 0x04
 _STALLED = const(12)  # it does not read: platform/lwip.py
+_WAITS = const(14)  # it does not end: its CONNECT waits, see access/users.py
 
 NONE = const(0xFFFF)  # no slot, in every 16-bit column

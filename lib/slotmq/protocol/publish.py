@@ -48,7 +48,10 @@ def _handle_any(broker, conn, pkt, buf, flags, slot):
             return _MALFORMED  # [3.3.1-2]
     elif qos == 3 or pkt[_PACKET_ID] == 0:
         return _MALFORMED  # [3.3.1-4, 2.3.1-1]
-    if qos > broker.max_qos or flags & 1 and not broker.settings.retain_available:
+    settings = broker.settings
+    if flags & 1 and not settings.retain_available:
+        return _PROTOCOL
+    if qos > broker.max_qos and qos > broker.conns.option(conn, "max_qos", settings.max_qos):
         return _PROTOCOL
     wanted = broker.plain and buf[pkt[_TOPIC]] != 36
     if not wanted:

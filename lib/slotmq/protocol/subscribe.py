@@ -113,7 +113,8 @@ def _subscribe(broker, session, buf, off, n, qos):
     # Subscribe to one filter; -> the granted QoS, or the reason code of version 5, for which the
     # client gets 0x80 [3.9.3-2].
     subs = broker.subscriptions
-    qos = min(qos, broker.max_qos)
+    conn = broker.sessions.conn[session]
+    qos = min(qos, broker.conns.option(conn, "max_qos", broker.settings.max_qos))
     if n > broker.limits.topic_bytes or filter_ok(buf, off, n) > broker.limits.levels:
         subs.refused += 1
         return _FILTER_INVALID

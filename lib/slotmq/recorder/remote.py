@@ -17,6 +17,7 @@ _SEQ = const(4)
 _ROW = const(4)  # in dirty of a retained message: the journal has a row of the slot
 _U32_MOST = 0xFFFFFFFF  # as a length: there is no such segment
 _WARNING = const(2)
+_PACKET_MAX = const(10)
 _STATE = b"""\
 {"board":"%s","boot":%d,"first":%d,"segment":%d,"length":%d,"next":%d,"size":%d}"""
 _ASKED = b"segment", b"offset", b"length"
@@ -132,7 +133,7 @@ def _answer(record, session, payload):
     if length < 0:
         length = _U32_MOST
     elif at < length:
-        most = record.broker.pkt[10] - _AROUND - len(reply) - _ANSWER_HEAD
+        most = record.broker.pkt[_PACKET_MAX] - _AROUND - len(reply) - _ANSWER_HEAD
         most = min(most, _ANSWER_MOST if ondemand.IS_SMALL else _FROM_COMPUTERS)
         data = files.read(record.rec, segment, at, max(0, min(n, length - at, most)))
     head = pack("<III", segment, at, length)

@@ -86,7 +86,7 @@ def start(app):
 def _wrong(app, key, expected):
     # Names the line of the key; if there is none, the last `record` line
     key = key if key in app.lines else "record"
-    return "%s:%d: %s: expected %s" % (app.conf, app.lines[key], key, expected)
+    return "%s: %s: expected %s" % (app.lines[key], key, expected)
 
 
 def _unwritable(app, location, error):

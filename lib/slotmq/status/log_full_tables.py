@@ -4,6 +4,7 @@
 from slotmq.platform.runtime import const
 
 _WARNING = const(2)
+_LOGGED_REFUSALS = const(7)  # of broker.stats
 _MINUTE = const(600)  # tenths of a second
 _ALL = const(0x3FFFFFFF)  # the bits of a count that a column has
 
@@ -54,4 +55,4 @@ def log(broker, refused):
             broker.log(_WARNING, "Table %s: %d refused or dropped (see %s)." % what)
             stats[8 + i] = count & _ALL
             clock[2 + i] = broker.now
-    stats[7] = refused & _ALL
+    stats[_LOGGED_REFUSALS] = refused & _ALL

@@ -75,7 +75,11 @@ def refused(broker, conn, reason):
     why = name(code)
     if fields and code == _BAD_CLIENT_ID:
         why = _keep_alive(broker.settings.max_keepalive, fields.keep_alive) or why
-    text = (text and b", too little: " + text).decode()
+    if fields and fields.why and not text:
+        text = b", " + fields.why
+    else:
+        text = text and b", too little: " + text
+    text = text.decode()
     what = (who, where, level, user and ", u%r" % user, why, text)
     broker.log(_NOTICE, "%s [%s, p%d%s] refused: %s%s." % what)
 

@@ -7,7 +7,7 @@ from slotmq.net.timers import CARRY
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
-_ROWS = const(62)  # topics of status/sys_topics.py that are not moving averages
+_ROWS = const(67)  # topics of status/sys_topics.py that are not moving averages
 _NONE = const(0xFFFF)
 _PUBLISH_OUT = const(3)
 _LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats

@@ -69,6 +69,11 @@ journal/commits journal.commits
 journal/full .full
 journal/bytes/written journal.medium.written
 journal/bytes/erased journal.medium.erased
+logins/users .users
+logins/accepted users.accepted
+logins/refused users.refused
+logins/delayed users.delayed
+logins/computed users.computed
 """
 
 
@@ -208,6 +213,10 @@ def sent(s):
     return s.sent()
 
 
+def users(s):
+    return s.broker.users.count() if s.broker.users else 0
+
+
 def full(s):
     return int(s.broker.journal_full)
 
@@ -240,4 +249,5 @@ _VALUES = {
     "size": size,
     "sent": sent,
     "full": full,
+    "users": users,
 }

@@ -25,12 +25,14 @@ _VACANT = const(0)
 _NEW = const(1)  # waits for CONNECT
 _CONNECTED = const(2)
 _ENDING = const(3)  # its buffer is flushed once, then the stream is closed
+# FIVE (4) and LINGERING (5) are of v5/extension.py; VERIFYING (6): its password is being computed
 
 # out: does tx wait to leave?
 _IDLE = const(0)
 _DIRTY = const(1)  # on the dirty list
 _BLOCKED = const(2)  # the socket said "not now"
 
+_QUOTA_OPTIONS = const(3)
 _WAITED = const(15)  # the most tenths of a second that waiting for a buffer counts as packet time
 
 
@@ -50,7 +52,7 @@ class Connections:
         self.stream = [None] * n
         self.source = [None] * n  # the client's address from accept(), or [address, user name]
         # The quota of the listener, see net/listeners.py; this one has no bound
-        self.quota = [[_NONE, 0, 0]] * n
+        self.quota = [[_NONE, 0, 0, None]] * n
         self.state = bytearray(n)
         self.session = u16(n, _NONE)
         self.level = bytearray(n)  # protocol level: 3 is MQTT 3.1, 4 is 3.1.1
@@ -131,6 +133,11 @@ class Connections:
             self.mark_dirty(conn)
         self.tx_end[conn] = at + n
         return at
+
+    def option(self, conn, name, default):
+        """A setting of the connection's listener, if it has one of its own."""
+        own = self.quota[conn][_QUOTA_OPTIONS]
+        return own.get(name, default) if own else default
 
     def is_empty(self, conn):
         """Is nothing waiting to leave?"""

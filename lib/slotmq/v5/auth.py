@@ -1,7 +1,7 @@
 # auth.py - AUTH [5.0, 3.15, 4.12]: enhanced authentication, before CONNACK and again later.
 #
-# A hook decides: Broker.hooks, if that has auth, or else the Scram of v5/scram.py, if a scram_file
-# is configured. It has auth(conn, method, data) -> (reason code, data or None), where 0x18 means
+# A hook decides: Broker.hooks, if that has auth, or else the Scram of v5/scram.py, if there is a
+# password_file. It has auth(conn, method, data) -> (reason code, data or None), where 0x18 means
 # "continue", and forget(conn). For the log it may have `user`, the name that the last auth()
 # accepted, and `last`, the name that it was asked about. Broker.five.exchanges has, for each
 # connection with a method, [method, its CONNECT while that waits, data for CONNACK, is an exchange
@@ -35,19 +35,23 @@ _CONTINUE = const(0x18)
 _AGAIN = const(0x19)
 _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
+_UNAUTHORIZED = const(0x87)
 _BAD_METHOD = const(0x8C)
 _PACKET_TOO_LARGE = const(0x95)
 
 
 def auth(broker, conn, pkt, buf, fields):
-    """A CONNECT with a method: -1: authenticated; 0: AUTH was sent; else a reason code."""
+    """A CONNECT with a method: -1: authenticated; 0: AUTH was sent; -2: it waits, because logins
+    from its address have failed; else a reason code."""
     exchanges = broker.five.exchanges
     hook = broker.five.hook(broker)
     code, data = _BAD_METHOD, None
     if conn in exchanges:
         code, data = _OK, exchanges[conn][2]  # the exchange is over
+    elif hook and hook is broker.five.scram and broker.users.login(broker).must_wait(broker, conn):
+        return -2
     elif hook:
-        code, data = hook.auth(conn, fields.method, fields.auth_data)
+        code, data = _ask(broker, conn, fields.method, fields.auth_data)
     if code == _OK:
         exchanges[conn] = [fields.method, None, None, False]
         fields.auth_data = data
@@ -59,6 +63,18 @@ def auth(broker, conn, pkt, buf, fields):
         if code == _OK:
             return _OK
     return code
+
+
+def _ask(broker, conn, method, data):
+    # Ask the hook; tell access/login.py how a login by SCRAM ended.
+    hook = broker.five.hook(broker)
+    code, data = hook.auth(conn, method, data)
+    if hook is broker.five.scram:
+        if code == _OK:
+            broker.users.login(broker).proved(broker, conn, hook.user)
+        elif code == _UNAUTHORIZED:
+            broker.users.login(broker).failed(broker, conn, hook.last)
+    return code, data
 
 
 def _handle_auth(broker, conn, pkt, buf):
@@ -81,7 +97,7 @@ def _handle_auth(broker, conn, pkt, buf):
     if code != _CONTINUE and (code != _AGAIN or is_new) or code == _CONTINUE and not known[3]:
         return _PROTOCOL_ERROR
     data = _text(buf, values, _DATA) if values[0] >> _DATA & 1 else None
-    code, data = broker.five.hook(broker).auth(conn, known[0], data)
+    code, data = _ask(broker, conn, known[0], data)
     known[3] = code == _CONTINUE
     if code == _CONTINUE or code == _OK and not is_new:
         return _send(broker, conn, code, known[0], data)

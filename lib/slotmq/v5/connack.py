@@ -5,6 +5,7 @@ from slotmq.platform.runtime import const
 from slotmq.v5.outgoing_acks import sent, space_for
 
 _CONNACK = const(0x20)
+_PACKET_MAX = const(10)
 # A CONNACK's return code of version 3 as a reason code
 _RETURN_CODES = b"\0\x84\x85\x88\x86\x87"
 
@@ -29,13 +30,16 @@ def prepare(broker, conn, fields):
 
     False: the client accepts no packet of that size; then nothing may change."""
     limits = broker.limits
-    out = b"\x21" + u16(limits.received) + b"\x27" + u32(broker.pkt[10])
-    if broker.five.alias_max:
-        out += b"\x22" + u16(broker.five.alias_max)
+    most = broker.settings.max_inflight_messages or limits.received
+    out = b"\x21" + u16(min(most, limits.received)) + b"\x27" + u32(broker.pkt[_PACKET_MAX])
+    aliases = broker.five.aliases.allowed[conn]
+    if aliases:
+        out += b"\x22" + u16(aliases)
     if not broker.limits.shares:
         out += b"\x2a\0"
-    if broker.max_qos < 2:
-        out += bytes((0x24, broker.max_qos))
+    most = broker.conns.option(conn, "max_qos", broker.settings.max_qos)
+    if most < 2:
+        out += bytes((0x24, most))
     if not broker.settings.retain_available:
         out += b"\x25\0"
     if fields.assigned:

@@ -4,7 +4,7 @@
 from slotmq.fast import utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
-from slotmq.protocol.connect import check_login, check_will
+from slotmq.protocol.connect import check_login, check_will, choose_client_id
 from slotmq.protocol.open_session import open_session, refuse
 from slotmq.v5 import connack
 from slotmq.v5.properties import scan
@@ -13,6 +13,7 @@ from slotmq.v5.source import store
 _BODY = const(3)
 _END = const(4)
 _OK = const(0)
+_WAITS = const(14)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
 # Connect flags [3.1.2.3]
@@ -45,16 +46,20 @@ def handle(broker, conn, pkt, buf, fields):
     """A CONNECT of level 5; a result."""
     fields.v5 = v5 = Connect5()
     broker.conns.level[conn] = 5
-    code = v5.read(broker, conn, pkt, buf, fields) or v5.check_id(broker, fields)
+    code = v5.read(broker, conn, pkt, buf, fields)
     if not code and fields.method is None:
-        code = check_login(broker, buf, fields)
+        code = check_login(broker, conn, fields)
+        if code < 0:
+            return _WAITS
     if code:
         return refuse(broker, conn, code, fields)
     result = v5.authenticate(broker, conn, pkt, buf, fields)
-    if result > 0:
+    if result in (_OK, -2):
+        return result and _WAITS
+    if result < 0:
+        result = choose_client_id(broker, conn, fields) or v5.check_id(broker, fields)
+    if result:
         return refuse(broker, conn, result, fields)
-    if result == 0:
-        return result
     if fields.flags & _WILL:
         check_will(broker, buf, fields)
     return open_session(broker, conn, buf, fields)
@@ -80,7 +85,7 @@ class Connect5:
         code = _read_payload(broker, buf, at, pkt[_END], fields)
         if code or not flags & _WILL:
             return code
-        if will_qos > broker.max_qos:
+        if will_qos > broker.conns.option(conn, "max_qos", broker.settings.max_qos):
             return _NO_QOS
         if fields.will_topic[1] > broker.limits.topic_bytes:
             return _TOPIC_INVALID
@@ -120,7 +125,8 @@ class Connect5:
         connack.accept(broker, conn, fields, present)
 
     def authenticate(self, broker, conn, pkt, buf, fields):
-        """Enhanced authentication, if the client asks for it; a result, or -1 to go on."""
+        """Enhanced authentication, if the client asks for it; a result, -1 to go on,
+        or -2: the CONNECT waits."""
         if fields.method is None:
             return -1
         return ondemand.take("v5.auth", broker.now).auth(broker, conn, pkt, buf, fields)
@@ -144,8 +150,11 @@ def _take_properties(broker, conn, buf, fields):
     five.receive_max[conn] = min(asked, broker.deliveries.window[0])
     five.packet_max[conn] = values[_LARGEST] if found >> _LARGEST & 1 else 0
     offered = values[_ALIAS_MAX] if found >> _ALIAS_MAX & 1 else 0
-    five.aliases.offered[conn] = min(offered, five.alias_max_out)
-    five.aliases.allowed[conn] = five.alias_max
+    aliases = five.aliases
+    own = broker.conns.option
+    most = min(aliases.most, own(conn, "max_topic_alias_broker", five.alias_max_out))
+    aliases.offered[conn] = min(offered, most)
+    aliases.allowed[conn] = min(aliases.most, own(conn, "max_topic_alias", five.alias_max))
     fields.wants_information = found >> _INFORMATION & 1 and values[_INFORMATION]
     fields.method = _text(buf, values, _METHOD)
     fields.auth_data = _text(buf, values, _DATA)

@@ -86,10 +86,10 @@ class Version5:
         self.publisher = _NONE  # the session whose message is being published, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see v5/auth.py
         self.scram = None
-        if broker.settings.scram_file:
+        if broker.users:
             from slotmq.v5.scram import Scram
 
-            self.scram = Scram(broker.settings.scram_file, n)
+            self.scram = Scram(broker.users, n)
         self.next_ident = 0  # the identifier for the next outgoing.send_message()
 
     def opened_3(self, broker, session, clean):

@@ -48,7 +48,7 @@ def handle_publish(broker, conn, pkt, buf):
     at = scan(buf, pkt[_PAYLOAD], pkt[_END], _IN_PUBLISH, values)
     if at < 0:
         return -at
-    result = _check(broker, pkt, buf, values)
+    result = _check(broker, conn, pkt, buf, values)
     if result:
         return result
     source = broker.five.source
@@ -73,7 +73,7 @@ def handle_publish(broker, conn, pkt, buf):
     return _OK
 
 
-def _check(broker, pkt, buf, values):
+def _check(broker, conn, pkt, buf, values):
     found = values[0]
     flags = pkt[_FLAGS]
     qos = flags >> 1 & 3
@@ -83,9 +83,10 @@ def _check(broker, pkt, buf, values):
         return _PROTOCOL_ERROR  # [3.3.4-6, 2.2.1-3]
     if found >> _RESPONSE & 1 and not _is_topic(buf, values, _RESPONSE):
         return _PROTOCOL_ERROR  # [3.3.2-14]
-    if qos > broker.max_qos:
+    settings = broker.settings
+    if qos > broker.max_qos and qos > broker.conns.option(conn, "max_qos", settings.max_qos):
         return _NO_QOS
-    return _NO_RETAIN if flags & 1 and not broker.settings.retain_available else _OK
+    return _NO_RETAIN if flags & 1 and not settings.retain_available else _OK
 
 
 def _is_topic(buf, values, column):

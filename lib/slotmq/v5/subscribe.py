@@ -134,7 +134,8 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
     # Subscribe to one filter; -> the granted QoS, or a reason code [3.9.3].
     subs = broker.subscriptions
     limits = broker.limits
-    qos = min(options & 3, broker.max_qos)
+    conn = broker.sessions.conn[session]
+    qos = min(options & 3, broker.conns.option(conn, "max_qos", broker.settings.max_qos))
     if n > limits.topic_bytes or filter_ok(buf, off, n) > limits.levels:
         subs.refused += 1
         return _FILTER_INVALID

@@ -32,7 +32,7 @@ def _broker(runtime: str) -> Iterator[tuple[str, int]]:
     with tempfile.TemporaryDirectory() as folder:
         users, conf = Path(folder) / "users", Path(folder) / "slotmq.conf"
         passwd.put(users, "user", "unknown")
-        more = f"listener {address[1]} {address[0]}\nallow_anonymous true\nscram_file {users}\n"
+        more = f"listener {address[1]} {address[0]}\nallow_anonymous true\npassword_file {users}\n"
         conf.write_text(TIGHT + more)
         run = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", runtime]
         with subprocess.Popen([*run, "-c", conf], stdout=subprocess.PIPE) as process:

@@ -8,11 +8,12 @@ import sys
 
 _BORROWED = ("config.mosquitto_conf", "app.start", "config.budget", "protocol.connect")
 _BORROWED += ("v5.connect", "protocol.subscribe", "v5.subscribe", "status.sys_topics")
+_BORROWED += ("access.users", "access.pbkdf2", "access.login", "access.users_file")
 _BORROWED += ("v5.scram", "config.capacities", "config.policies")
 # Packed modules have no folders; the folder is in the name only where two have the same name.
 _PACKED = ["mosquitto_conf", "start", "budget", "connect", "v5_connect"]
 _PACKED += ["subscribe", "v5_subscribe", "sys_topics", "scram", "capacities"]
-_PACKED += ["policies"]
+_PACKED += ["policies", "users", "login", "users_file"]
 _MODULES = 96  # at most
 _load = __import__
 _names = [None] * _MODULES

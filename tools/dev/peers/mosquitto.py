@@ -1,4 +1,4 @@
-"""mosquitto and its clients mosquitto_pub and mosquitto_sub, from Debian.
+"""mosquitto, its clients mosquitto_pub and mosquitto_sub, and mosquitto_passwd, from Debian.
 
 The machine's own are not used, so that every machine compares with the same version, and no
 installed daemon uses port 1883.
@@ -27,3 +27,8 @@ def publish() -> list[str]:
 def subscribe() -> list[str]:
     """The command line of mosquitto_sub, without options."""
     return _unpacked().command("usr/bin/mosquitto_sub")
+
+
+def passwd() -> list[str]:
+    """The command line of mosquitto_passwd, without options."""
+    return _unpacked().command("usr/bin/mosquitto_passwd")

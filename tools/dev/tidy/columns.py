@@ -4,8 +4,8 @@ lib/slotmq/fast/columns.py declares the table `p` for viper code, which calls it
 expression of a column gives its name (d.prev is _D_PREV), and its place in `p` the position. In
 viper code a const() with such a name must have this value, and only such names index the table.
 CPython's files must unpack whole tuples, into the declared names or their first letters. Rows,
-which are short arrays of numbers with different meanings, are indexed by names too; consts.py
-compares the values.
+which are short arrays of numbers with different meanings, are indexed by names too in fast/, and
+the packet record and broker.stats in all files; consts.py compares the values.
 """
 
 import ast
@@ -23,7 +23,8 @@ _OTHER_TABLES = ("record_",)  # files whose `o` is a table of their own
 # Names of the tuples where they are declared, and in the files that unpack them.
 _TUPLES = {HOME: "tables", f"{LIBRARY}tables/connections.py": "columns"}
 _UNPACKED = {"tables", "columns"}
-_ROWS = {"pkt", "stats", "count", "counts", "window", "reassembly", "ids_high", "pending", "clock"}
+_ROWS = {"pkt", "stats"}  # in all files
+_ROWS_OF_TABLES = {"count", "counts", "window", "reassembly", "ids_high", "pending", "clock"}
 _COLUMN = re.compile(r"ptr(8|16|32)\(int\(o\) - o\[\w+\]\)")  # a column or row of the table
 
 
@@ -40,8 +41,9 @@ def check(sources: list[Source]) -> Iterator[Finding]:
         if source.path in _TUPLES:
             tuples += _declared(source, _TUPLES[source.path])
     for source in sources:
-        if source.path.startswith(_FAST):
+        if source.is_library:
             yield from _check_rows(source)
+        if source.path.startswith(_FAST):
             if source.module.endswith("_viper"):
                 yield from _check_positions(source, positions)
             elif source.module.endswith("_cpython"):
@@ -96,6 +98,7 @@ def _choices(index: ast.expr) -> list[ast.expr]:
 
 def _check_rows(source: Source) -> Iterator[Finding]:
     """Bare numbers as indexes of rows, and in viper code of anything that the table gives."""
+    rows = _ROWS | (_ROWS_OF_TABLES if source.path.startswith(_FAST) else set())
     is_other = source.name.startswith(_OTHER_TABLES)
     for function in [each for each in ast.walk(source.tree) if isinstance(each, ast.FunctionDef)]:
         nodes = list(ast.walk(function))
@@ -107,7 +110,7 @@ def _check_rows(source: Source) -> Iterator[Finding]:
         for node in nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
                 row = node.value
-                if _last(row) in _ROWS | given or _is_column(row):
+                if _last(row) in rows | given or _is_column(row):
                     what = f"{ast.unparse(node)}: name the position"
                     yield Finding("column", f"{source.path}:{node.lineno}", what)
 

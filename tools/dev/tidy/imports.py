@@ -27,7 +27,8 @@ FLOORS = (
 _FLOOR = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
 _VERSION = f"{_PACKAGE}.__version__"  # allowed everywhere
 # Functions whose first argument names a module that is loaded on demand, and the modules that
-# define them, which load the module of a variable
+# define them: only these functions load the module of a variable
+_VARIABLE = "?"
 _LOADS = {
     "take": "platform.ondemand",
     "borrow": "platform.ondemand",
@@ -36,6 +37,7 @@ _LOADS = {
 # The loads on demand that do not go downwards: folder, module, reason. lib/DESIGN.md shows them.
 UPWARDS = (
     ("platform", "status.log_connections", "texts of the log"),
+    ("config", "access.users_file", "a reload reads the users again"),
     ("delivery", "journal.compaction", "does a message need a row, while the medium is full?"),
     ("protocol", "journal.compaction", "is there space on the medium for a packet?"),
     ("protocol", "v5.connect", "CONNECT has the version in it"),
@@ -51,6 +53,8 @@ UPWARDS = (
 )
 # Python's own modules, by the module that may use them: no sockets in protocol/.
 PYTHON = {
+    "config.rare_kinds": "os",
+    "config.other_keys": "difflib",
     "platform.arrays": "array",
     "platform.esp32_memory": "esp32 gc",
     "platform.filesystem_cpython": "os",
@@ -58,7 +62,7 @@ PYTHON = {
     "platform.lwip": "machine",
     "platform.ondemand": "gc sys",
     "platform.runtime": "micropython sys",
-    "platform.sockets_cpython": "select socket time",
+    "platform.sockets_cpython": "os select socket stat time",
     "platform.sockets_micropython": "errno micropython select socket sys time",
     "fast.record": "sys",
     "fast.turn_cpython": "os time",
@@ -68,6 +72,11 @@ PYTHON = {
     "journal.start": "gc sys",
     "journal.medium_*": "binascii os struct",
     "embed.asyncio_task": "asyncio",
+    "access.users": "hashlib os",
+    "access.login": "hashlib",
+    "access.pbkdf2": "hashlib",
+    "access.users_file": "binascii",
+    "access.mosquitto_cpython": "argon2 base64 binascii hashlib",
     "v5.scram": "binascii hashlib os",
     "status.log_connections": "io socket sys traceback",
     "status.sys_state": "array",
@@ -91,8 +100,8 @@ def check(
 ) -> Iterator[Finding]:
     """Imports and loads on demand that the floors or the tables do not allow."""
     ours = {module(source) for source in sources if source.is_library}
-    unused = {(part, name) for part, name, _ in upwards}
-    allowed = frozenset(unused)
+    allowed = {(part, name) for part, name, _ in upwards if name in ours}
+    unused = set(allowed)
     for source in sources:
         if source.is_library:
             yield from _check_floors(source, ours)
@@ -105,7 +114,7 @@ def check(
             for name in sorted(set(_imported(source.tree))):
                 if name not in _BOARDS[source.name].split():
                     yield _finding(source, name, f"must not import {name}")
-    for part, name in sorted(load for load in unused if load[1] in ours):
+    for part, name in sorted(unused):
         yield Finding("import", f"{LIBRARY}{part}", f"does not load {name}: UPWARDS is too long")
 
 
@@ -136,13 +145,11 @@ def _check_floors(source: Source, ours: set[str]) -> Iterator[Finding]:
 
 def _check_loads(source: Source, ours: set[str]) -> Iterator[tuple[str, str]]:
     """(module, what is wrong unless it is allowed) for each load that does not go downwards."""
-    own = module(source)
-    part = own.partition(".")[0]
-    for name in _loaded_by_name(source.tree):
-        other = (name or "").partition(".")[0]
-        if name is None:
-            if own not in _LOADS.values():
-                yield "?", "loads the module of a variable"
+    part = module(source).partition(".")[0]
+    for name in _loaded_by_name(source):
+        other = name.partition(".")[0]
+        if name == _VARIABLE:
+            yield name, "loads the module of a variable"
         elif name not in ours:
             yield name, f"loads slotmq.{name}, which does not exist"
         elif part != other and _FLOOR.get(other, len(FLOORS)) >= _FLOOR.get(part, len(FLOORS)):
@@ -181,11 +188,20 @@ def _imported_by_call(argument: ast.expr) -> str:
     return name.partition(".")[0]
 
 
-def _loaded_by_name(tree: ast.AST) -> Iterator[str | None]:
-    """The modules that are loaded on demand; None: that of a variable."""
-    for node in ast.walk(tree):
+def _loaded_by_name(source: Source) -> Iterator[str]:
+    """The modules that are loaded on demand."""
+    loaders = [name for name, home in _LOADS.items() if home == module(source)]
+    inner = {
+        node
+        for function in ast.walk(source.tree)
+        if isinstance(function, ast.FunctionDef) and function.name in loaders
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and node.args:
             owner, _, function = ast.unparse(node.func).rpartition(".")
             name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-            if function in _LOADS and (isinstance(name, str) or owner in ("", "ondemand")):
-                yield name if isinstance(name, str) else None
+            if function in _LOADS and isinstance(name, str):
+                yield name
+            elif function in _LOADS and owner in ("", "ondemand") and node not in inner:
+                yield _VARIABLE

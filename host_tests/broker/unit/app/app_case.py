@@ -31,7 +31,7 @@ class Broker:
         self.stopped = False
         self.watched = None
 
-    def listen(self, host, port, most):
+    def listen(self, host, port, most, options=None):
         if (host, port) in Broker.errors:
             raise OSError(Broker.errors[host, port], "as told")
         self.opened.append((host, port, most))

@@ -5,9 +5,7 @@ import scratch
 from app_case import BOARD, Broker, Case, Stream
 
 from slotmq import app
-from slotmq.app import start
 from slotmq.config.limits import Limits
-from slotmq.config.settings import ConfError
 from slotmq.platform import log
 from slotmq.platform.runtime import MICROPYTHON
 
@@ -30,6 +28,16 @@ class TestArguments(Case):
         argv = BOARD + ["-p", "1884"]  # noqa: RUF005
         self.assertEqual(app.main(argv), 0)
         self.assertEqual(argv[-2:], ["-p", "1884"])
+
+
+class TestLinesWithoutEffect(Case):
+    def test_the_log_names_each_at_the_start(self):
+        path = self.conf("user mosquitto\nmax_qos 1\nlog_timestamp false")
+        self.started("-c", path)
+        lines = self.log_text().splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertIn(f": {path}:2: user has no effect: ", lines[0])
+        self.assertIn(f": {path}:4: log_timestamp has no effect: ", lines[1])
 
 
 class TestOrders(Case):
@@ -123,18 +131,7 @@ class TestPidFile(Case):
         self.assertEqual(Broker.made.told, ["stop"])
 
 
-class TestBudget(Case):
-    def test_it_has_a_line_for_each_owner_then_the_sum_then_what_may_be_added(self):
-        lines = start.budget("HOST").split("\n")
-        sizes = [int(line[16:24]) for line in lines]
-        self.assertEqual(sum(sizes[:-3]), sizes[-3])
-        names = [line.split()[0] for line in lines[-3:]]
-        self.assertEqual(names, ["tables", "journal", "access"])
-
-    def test_an_unknown_board_is_refused(self):
-        with self.assertRaises(ConfError):
-            start.budget("ABACUS")
-
+class TestHeap(Case):
     def test_tables_that_do_not_fit_the_heap_are_refused(self):
         app.borrow("app.start", "_check_heap", Limits().rows(), 10240)
         if MICROPYTHON:

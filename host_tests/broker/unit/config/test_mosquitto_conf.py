@@ -1,13 +1,16 @@
 """The configuration file: every key, the errors with their place, and a reload."""
 
+import os
 import unittest
 
 import scratch
 
-from slotmq.config import mosquitto_conf
+from slotmq.config import mosquitto_conf, other_keys, reload
 from slotmq.config.limits import Limits
 from slotmq.config.policies import WHEN_FULL, rows
 from slotmq.config.settings import ConfError, Settings
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import MICROPYTHON
 
 SMALL = Limits(connections=4, inflight=10, queued=20)
 
@@ -44,6 +47,10 @@ class TestSyntax(Case):
         found = settings(text)
         self.assertEqual((found.max_qos, found.sys_interval), (1, 5))
 
+    def test_a_mark_that_an_editor_puts_before_utf_8(self):
+        self.assertEqual(settings(b"\xef\xbb\xbfmax_qos 1\r\n").max_qos, 1)
+        self.refused(b"\xef\xbb\xbfmax_qos 1\n\xef\xbb\xbfmax_qos 1", 2, "\ufeffmax_qos")
+
     def test_a_hash_within_a_line_is_part_of_the_value(self):
         self.assertEqual(settings("pid_file /a#b").pid_file, "/a#b")
         self.refused("max_qos 1 # low", 1, "max_qos")
@@ -56,7 +63,6 @@ class TestSyntax(Case):
 
     def test_an_unknown_key(self):
         self.refused("max_qos 1\npersistance true\n", 2, "persistance", "a key of slotmq")
-        self.refused("include_dir /etc", 1, "include_dir", "include_dir")
 
     def test_a_key_without_its_value(self):
         for row in rows(mosquitto_conf.FIELDS):
@@ -84,7 +90,199 @@ class TestSyntax(Case):
             mosquitto_conf.load("/", SMALL)
 
 
+class TestAllErrors(Case):
+    def errors(self, text):
+        path = scratch.write(text)
+        with self.assertRaises(ConfError) as caught:
+            mosquitto_conf.load(path, SMALL)
+        return [line.replace(path, "conf") for line in str(caught.exception).split("\n")]
+
+    def test_every_error_has_its_line_in_the_order_of_the_file(self):
+        found = self.errors(
+            "max_qos 3\nmax_packet_size 9000\nlistener x\npersistance true\nsys_interval 1\n"
+            "limit queued 5 5\nmax_qos \xff\nlog_type loud\n"
+        )
+        places = [line.split(": ")[:2] for line in found]
+        wrong = ["max_qos", "listener", "persistance", "limit", "max_qos", "log_type"]
+        lines = [1, 3, 4, 6, 7, 8]
+        self.assertEqual(places, [[f"conf:{n}", key] for n, key in zip(lines, wrong)])  # noqa: B905 - MicroPython
+
+    def test_sizes_are_compared_unless_a_limit_is_wrong(self):
+        sizes = "max_queued_messages 30\nmax_inflight_messages 20\n"
+        found = self.errors(sizes + "max_qos 3\n")
+        self.assertEqual([line[:7] for line in found], ["conf:1:", "conf:2:", "conf:3:"])
+        found = self.errors(sizes + "limit queued much\n")
+        self.assertEqual([line[:7] for line in found], ["conf:3:"])
+
+    def test_bytes_that_are_no_text_are_one_of_them(self):
+        path = scratch.write(b"max_qos 3\nmax_qos \xff\n")
+        with self.assertRaises(ConfError) as caught:
+            mosquitto_conf.load(path, SMALL)
+        lines = str(caught.exception).split("\n")
+        self.assertEqual(lines[1], f"{path}:2: line: expected UTF-8")
+        self.assertEqual(len(lines), 2)
+
+    def test_a_board_keeps_ten(self):
+        small, ondemand.IS_SMALL = ondemand.IS_SMALL, True
+        try:
+            found = self.errors("max_qos 3\n" * 10)
+            self.assertEqual(len(found), 10)
+            found = self.errors("max_qos 3\n" * 12)
+        finally:
+            ondemand.IS_SMALL = small
+        self.assertEqual((len(found), found[10]), (11, "2 more errors"))
+
+    def test_a_computer_has_them_all(self):
+        if not MICROPYTHON:
+            self.assertEqual(len(self.errors("max_qos 3\n" * 40)), 40)
+
+    def test_what_was_meant(self):
+        meant = "; did you mean persistence?"
+        (line,) = self.errors("persistance true")
+        self.assertEqual(line.endswith(meant), not MICROPYTHON, line)
+        (line,) = self.errors("limit inflihgt 3")
+        self.assertEqual(line.endswith("; did you mean inflight?"), not MICROPYTHON, line)
+        (line,) = self.errors("qwertz 1")
+        self.assertFalse("did you mean" in line, line)
+
+
+class TestOtherKeys(Case):
+    def read(self, text):
+        path = scratch.write(text)
+        found, _, _, warnings = mosquitto_conf.load(path, SMALL)
+        return found, [line.replace(path, "conf") for line in warnings]
+
+    def test_each_row_is_whole(self):
+        served = [row[0] for row in rows(mosquitto_conf.FIELDS)]
+        seen = set()
+        for status, keys, text in other_keys.rows():
+            self.assertIn(status, ("alias", "ignored", "refused"))
+            self.assertTrue(text)
+            if status == "alias":
+                self.assertIn(text, served)
+            for key in keys.split():
+                key = key.split("=")[0]
+                self.assertFalse(key in served or key in seen, key)
+                seen.add(key)
+        self.assertEqual(sorted(other_keys.names()), sorted(k for k in seen if k[-1] != "*"))
+
+    def test_each_refused_key_ends_the_start(self):
+        for status, keys, text in other_keys.rows():
+            for key in keys.split():
+                key = key.split("=")[0].replace("*", "x")
+                if status == "refused":
+                    with self.subTest(key=key):
+                        with self.assertRaises(ConfError) as caught:
+                            load(f"max_qos 1\n{key} ?")
+                        self.assertTrue(f":2: {key}: not served: {text}" in str(caught.exception))
+
+    def test_each_ignored_key_gives_one_warning_with_its_line(self):
+        for status, keys, text in other_keys.rows():
+            for key in keys.split():
+                key = key.split("=")[0]
+                if status == "ignored":
+                    _, warnings = self.read(f"max_qos 1\n{key} ?")
+                    self.assertEqual(warnings, [f"conf:2: {key} has no effect: {text}"])
+
+    def test_a_value_that_says_what_the_broker_does_gives_no_warning(self):
+        for _, keys, _ in other_keys.rows():
+            for key in keys.split():
+                if "=" in key:
+                    _, warnings = self.read(key.replace("=", " "))
+                    self.assertEqual(warnings, [])
+
+    def test_other_spellings(self):
+        found, warnings = self.read("maximum_qos 1\nretained_persistence true")
+        self.assertEqual((found.max_qos, found.persistence, warnings), (1, True, []))
+        self.refused("\nmaximum_qos 3", 2, "maximum_qos", "0 to 2")
+
+    def test_a_file_that_meant_tls_is_never_served_as_plain_mqtt(self):
+        listener = "listener 8883\n"
+        for line in (
+            "cafile /etc/ca.crt",
+            "capath /etc/certs",
+            "certfile /etc/server.crt",
+            "keyfile /etc/server.key",
+            "psk_file /etc/psk",
+            "psk_hint hint",
+            "tls_version tlsv1.3",
+            "require_certificate true",
+        ):
+            with self.assertRaises(ConfError) as caught:
+                load(listener + line)
+            self.assertIn("no TLS", str(caught.exception))
+
+    def test_a_file_that_meant_websockets_is_never_served_as_plain_mqtt(self):
+        for line in ("protocol websockets", "protocol http_api", "http_dir /www"):
+            with self.assertRaises(ConfError) as caught:
+                load("listener 9001\n" + line)
+            self.assertIn("WebSockets", str(caught.exception))
+        self.read("listener 1883\nprotocol mqtt")
+
+
+class TestIncludeDir(Case):
+    def folder(self, **files):
+        folder = scratch.path()
+        os.mkdir(folder)  # noqa: PTH102
+        for name in files:
+            with open(f"{folder}/{name}.conf", "wb") as file:  # noqa: PTH123
+                file.write(files[name].encode())
+        return folder
+
+    def test_files_are_read_in_the_order_of_their_names(self):
+        folder = self.folder(b="max_qos 1", a="max_qos 0\nsys_interval 7", B="sys_interval 5")
+        with open(folder + "/c.config", "w") as file:  # noqa: PTH123
+            file.write("not a conf")
+        found = settings(f"max_qos 2\ninclude_dir {folder}/")
+        self.assertEqual((found.max_qos, found.sys_interval), (1, 7))
+        self.assertEqual(settings(f"include_dir {folder}\nmax_qos 2").max_qos, 2)
+
+    def test_an_error_names_its_own_file_and_line(self):
+        folder = self.folder(a="max_qos 1\nmax_qos 3", b="\nlimit inflight 9")
+        path = scratch.write(f"max_qos 4\ninclude_dir {folder}\nmax_qos 5\n")
+        with self.assertRaises(ConfError) as caught:
+            mosquitto_conf.load(path, SMALL)
+        places = [line.split(": ")[0] for line in str(caught.exception).split("\n")]
+        self.assertEqual(places, [path + ":1", path + ":3", folder + "/a.conf:2"])
+
+    def test_the_place_of_a_value_that_contradicts_is_in_the_included_file(self):
+        folder = self.folder(a="\nmax_queued_messages 30")
+        with self.assertRaises(ConfError) as caught:
+            load(f"include_dir {folder}")
+        self.assertIn(f"{folder}/a.conf:2: max_queued_messages: ", str(caught.exception))
+
+    def test_each_file_begins_above_its_first_listener(self):
+        folder = self.folder(a="max_connections 3\nlistener 1\nmax_connections 1", b="listener 2")
+        text = f"listener 3\ninclude_dir {folder}\nmax_connections 2"
+        found = settings(text)
+        self.assertEqual(found.listeners, [(None, 3, 2, {}), (None, 1, 1, {}), (None, 2, 0, {})])
+        self.assertEqual(found.max_connections, 3)
+
+    def test_bad_folders(self):
+        self.refused("include_dir /none/such", 1, "include_dir", "[Errno ")
+        self.refused("include_dir", 1, "include_dir")
+        folder = self.folder(a="\ninclude_dir /etc")
+        with self.assertRaises(ConfError) as caught:
+            load(f"include_dir {folder}")
+        self.assertIn(f"{folder}/a.conf:2: include_dir: ", str(caught.exception))
+
+
 class TestValues(Case):
+    def test_flags_as_digits(self):
+        self.assertTrue(settings("queue_qos0_messages 1").queue_qos0_messages)
+        self.assertFalse(settings("retain_available 0").retain_available)
+
+    def test_durations(self):
+        for value, seconds in (("0", 0), ("90", 90), ("90s", 90), ("2h", 7200), ("1d", 86400)):
+            found = settings("persistent_client_expiration " + value)
+            self.assertEqual(found.persistent_client_expiration, seconds)
+        for value, days in (("2w", 14), ("3m", 90), ("1y", 365)):
+            found = settings("persistent_client_expiration " + value)
+            self.assertEqual(found.persistent_client_expiration, days * 86400)
+        for bad in ("2y", "d", "1 d", "1x", "-1d", ""):
+            key = "persistent_client_expiration"
+            self.refused(f"{key} {bad}", 1, key, "50000000 seconds")
+
     def test_flags(self):
         for row in rows(mosquitto_conf.FIELDS):
             if row[2] == "flag":
@@ -213,12 +411,13 @@ class TestListeners(Case):
     def test_several(self):
         found = settings("listener 1883\nlistener 1884 127.0.0.1\nlistener 1884 ::1")
         self.assertEqual(
-            found.listeners, [(None, 1883, 0), ("127.0.0.1", 1884, 0), ("::1", 1884, 0)]
+            found.listeners,
+            [(None, 1883, 0, {}), ("127.0.0.1", 1884, 0, {}), ("::1", 1884, 0, {})],
         )
 
     def test_max_connections_is_its_sections(self):
         text = "listener 1883\nmax_connections 2\nlistener 1884\nmax_connections -1\n"
-        self.assertEqual(settings(text).listeners, [(None, 1883, 2), (None, 1884, 0)])
+        self.assertEqual(settings(text).listeners, [(None, 1883, 2, {}), (None, 1884, 0, {})])
         self.refused(text + "max_connections 5", 5, "max_connections", "limit connections")
 
     def test_max_connections_without_a_listener_is_the_brokers(self):
@@ -233,19 +432,23 @@ class TestListeners(Case):
         self.refused(text, 1, "max_connections", "limit connections")
 
     def test_the_old_style(self):
-        self.assertEqual(settings("port 1884").listeners, [(None, 1884, 0)])
-        self.assertEqual(settings("bind_address ::1").listeners, [("::1", 1883, 0)])
+        self.assertEqual(settings("port 1884").listeners, [(None, 1884, 0, {})])
+        self.assertEqual(settings("bind_address ::1").listeners, [("::1", 1883, 0, {})])
         text = "max_connections 2\nlistener 1885\nbind_address 127.0.0.1\nport 1884"
-        self.assertEqual(settings(text).listeners, [(None, 1885, 0), ("127.0.0.1", 1884, 2)])
+        self.assertEqual(
+            settings(text).listeners, [(None, 1885, 0, {}), ("127.0.0.1", 1884, 2, {})]
+        )
 
     def test_where_they_stand(self):
         text = "\nport 1\nbind_address ::1\nlistener 2\nlistener 3 ::1\n"
-        lines = mosquitto_conf.load(scratch.write(text), SMALL)[2]
-        self.assertEqual(lines["::1", 1], ("bind_address", 3))
-        self.assertEqual(lines[None, 2], ("listener", 4))
-        self.assertEqual(lines["::1", 3], ("listener", 5))
-        lines = mosquitto_conf.load(scratch.write("\nport 1"), SMALL)[2]
-        self.assertEqual(lines[None, 1], ("port", 2))
+        path = scratch.write(text)
+        places = mosquitto_conf.load(path, SMALL)[2]
+        self.assertEqual(places["::1", 1], ("bind_address", f"{path}:3"))
+        self.assertEqual(places[None, 2], ("listener", f"{path}:4"))
+        self.assertEqual(places["::1", 3], ("listener", f"{path}:5"))
+        path = scratch.write("\nport 1")
+        places = mosquitto_conf.load(path, SMALL)[2]
+        self.assertEqual(places[None, 1], ("port", f"{path}:2"))
 
     def test_a_port_twice(self):
         self.refused("listener 1883\nlistener 1883", 2, "listener")
@@ -258,36 +461,121 @@ class TestListeners(Case):
         self.refused("port 65536", 1, "port", "1 to 65535")
 
 
+class TestListenerOptions(Case):
+    def options(self, text):
+        return [each[3] for each in settings(text).listeners]
+
+    def test_they_are_those_of_the_listener_above(self):
+        text = (
+            "max_qos 1\nlistener 1\nmax_qos 0\nmax_topic_alias 3\nlistener 2\n"
+            "max_topic_alias_broker 4\naccept_protocol_versions 3, 5\n"
+        )
+        found = [
+            {"max_qos": 0, "max_topic_alias": 3},
+            {"max_topic_alias_broker": 4, "accept_protocol_versions": 1 << 3 | 1 << 5},
+        ]
+        self.assertEqual(self.options(text), found)
+        self.assertEqual(settings(text).max_qos, 1)
+        self.assertEqual(settings(text).max_topic_alias, Settings.max_topic_alias)
+
+    def test_versions(self):
+        self.assertEqual(
+            self.options("listener 1\naccept_protocol_versions 4"),
+            [{"accept_protocol_versions": 1 << 4}],
+        )
+        key = "accept_protocol_versions"
+        for bad in ("", ",", "6", "3,x"):
+            self.refused(f"listener 1\n{key} {bad}", 2, key, "3 or 4 or 5")
+
+    def test_some_need_a_listener(self):
+        self.refused("socket_domain ipv4", 1, "socket_domain", "a listener above it")
+        self.refused("accept_protocol_versions 4", 1, "accept_protocol_versions", "a listener")
+        found = settings("socket_domain ipv4\nport 1884").listeners
+        self.assertEqual(found[0][:2], ("0.0.0.0", 1884))
+
+    def test_a_family_of_addresses(self):
+        for domain, host in (("ipv4", "0.0.0.0"), ("ipv6", "::")):
+            path = scratch.write(f"\nlistener 1884\nsocket_domain {domain}")
+            found, _, places, _ = mosquitto_conf.load(path, SMALL)
+            self.assertEqual(found.listeners[0][:2], (host, 1884))
+            self.assertEqual(places[host, 1884], ("listener", f"{path}:2"))
+        self.refused("listener 1 ::1\nsocket_domain ipv4", 2, "socket_domain", "ipv4")
+        self.refused("listener 1 127.0.0.1\nsocket_domain ipv6", 2, "socket_domain", "ipv6")
+        self.refused("listener 1\nsocket_domain unix", 2, "socket_domain", "ipv4 or ipv6")
+
+    def test_what_needs_cpython(self):
+        if MICROPYTHON:
+            self.refused("listener 0 /run/mqtt", 1, "listener", "CPython")
+            self.refused("listener 1\nbind_interface lo", 2, "bind_interface", "CPython")
+            return
+        text = "listener 0 /run/mqtt\nlistener 0 mqtt\nlistener 1\nbind_interface lo"
+        self.assertEqual(
+            settings(text).listeners,
+            [
+                ("/run/mqtt", 0, 0, {}),
+                ("./mqtt", 0, 0, {}),
+                (None, 1, 0, {"bind_interface": "lo"}),
+            ],
+        )
+
+    def test_a_board_has_neither_when_its_file_is_read_on_a_computer(self):
+        reader = mosquitto_conf.Reader("conf", SMALL, is_foreign=mosquitto_conf.OF_BOARD)
+        reader.read([b"listener 0 /run/mqtt", b"listener 1", b"bind_interface lo"])
+        with self.assertRaises(ConfError) as caught:
+            reader.finish()
+        lines = [line[: line.find(": expected")] for line in str(caught.exception).split("\n")]
+        self.assertEqual(lines, ["conf:1: listener", "conf:3: bind_interface"])
+
+    def test_a_port_of_zero_needs_a_path(self):
+        self.refused("listener 0", 1, "listener")
+
+    def test_a_reload_changes_them_in_place(self):
+        found, limits = load("listener 1\nmax_qos 1\nlistener 2")
+        kept = found.listeners[0][3]
+        path = scratch.write("listener 1\nmax_topic_alias 2\nlistener 2\nmax_qos 0")
+        self.assertEqual(reload.reload(path, limits, found), (["listener"], [], []))
+        self.assertIs(found.listeners[0][3], kept)
+        self.assertEqual(
+            [each[3] for each in found.listeners], [{"max_topic_alias": 2}, {"max_qos": 0}]
+        )
+
+    def test_a_reload_does_not_change_where_it_listens(self):
+        found, limits = load("listener 1\nmax_qos 1")
+        path = scratch.write("listener 1\nsocket_domain ipv4\nmax_qos 0")
+        self.assertEqual(reload.reload(path, limits, found), ([], ["listener"], []))
+        self.assertEqual(found.listeners[0][3], {"max_qos": 1})
+
+
 class TestReload(Case):
-    def reload(self, before, after):
+    def reloaded(self, before, after):
         found, limits = load(before)
-        changed, refused = mosquitto_conf.reload(scratch.write(after), limits, found)
+        changed, refused, _ = reload.reload(scratch.write(after), limits, found)
         return found, changed, refused
 
     def test_nothing_new(self):
         text = "listener 1883\nlimit queued 30\nmax_queued_messages 30\nlog_type all\n"
-        _, changed, refused = self.reload(text, text)
+        _, changed, refused = self.reloaded(text, text)
         self.assertEqual((changed, refused), ([], []))
 
     def test_what_can_change(self):
-        found, changed, refused = self.reload("max_qos 1\n", "sys_interval 3\n")
+        found, changed, refused = self.reloaded("max_qos 1\n", "sys_interval 3\n")
         self.assertEqual((sorted(changed), refused), (["max_qos", "sys_interval"], []))
         self.assertEqual((found.max_qos, found.sys_interval), (2, 3))
 
     def test_what_takes_a_new_start(self):
         after = "port 1884\nlimit queued 30\npid_file a\nqos2_delivery release\nmax_qos 0\n"
-        found, changed, refused = self.reload("port 1883\n", after)
+        found, changed, refused = self.reloaded("port 1883\n", after)
         self.assertEqual(changed, ["max_qos"])
         self.assertEqual(sorted(refused), ["limit", "listener", "pid_file", "qos2_delivery"])
-        self.assertEqual(found.listeners, [(None, 1883, 0)])
+        self.assertEqual(found.listeners, [(None, 1883, 0, {})])
         self.assertEqual((found.pid_file, found.qos2_delivery), (None, "receive"))
 
     def test_sizes_are_compared_with_the_tables_there_are(self):
         with self.assertRaises(ConfError):
-            self.reload("", "limit queued 30\nmax_queued_messages 30\n")
+            self.reloaded("", "limit queued 30\nmax_queued_messages 30\n")
 
     def test_a_bad_file_changes_nothing(self):
         found, limits = load("max_qos 1\n")
         with self.assertRaises(ConfError):
-            mosquitto_conf.reload(scratch.write("max_qos 0\nmax_qos 3\n"), limits, found)
+            reload.reload(scratch.write("max_qos 0\nmax_qos 3\n"), limits, found)
         self.assertEqual(found.max_qos, 1)

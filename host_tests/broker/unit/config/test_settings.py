@@ -69,7 +69,7 @@ class TestCheck(unittest.TestCase):
     def test_a_connack_that_is_too_long_is_refused_with_what_makes_it_so(self):
         half = 320
         for key, others in (
-            ("response_information", {"scram_file": "users"}),
+            ("response_information", {"password_file": "users"}),
             ("response_information", {}),
             ("server_reference", {}),
         ):
@@ -92,7 +92,7 @@ class TestCheck(unittest.TestCase):
     def test_short_ones_are_too_long_for_the_smallest_buffer(self):
         limits = Limits(tx_bytes=64)
         Settings().check(limits)
-        for key, value in (("auto_id_prefix", b"prefix"), ("scram_file", "users")):
+        for key, value in (("auto_id_prefix", b"prefix"), ("password_file", "users")):
             with self.assertRaises(ValueError) as caught:
                 Settings(**{key: value}).check(limits)
             self.assertIn(key, str(caught.exception))

@@ -34,7 +34,7 @@ class App:
         self.broker = Broker(self.limits, self.settings)
         self.lock = None
         self.conf = "slotmq.conf"
-        self.lines = {"persistence": 7}
+        self.lines = {"persistence": "slotmq.conf:7"}
 
 
 class LocationCase(unittest.TestCase):

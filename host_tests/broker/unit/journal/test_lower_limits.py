@@ -46,6 +46,7 @@ TOO_LOW = {
     "shares": 0,
 }
 LOWER = {
+    "users": 1,
     "connections": 1,
     "message_block": 16,
     "inflight": 1,
@@ -60,7 +61,6 @@ LOWER = {
     "route_topic_bytes": 8,
     "route_entries": 8,
     "aliases": 0,
-    "users": 1,
     "acl_rules": 0,
     "acl_bytes": 0,
 }

@@ -68,4 +68,4 @@ class TestListeners(unittest.TestCase):
         self.world.turn(4)
         quotas = [listener.quota for listener in self.world.loop.listeners.listeners]
         self.assertIs(quotas[1], quotas[2])
-        self.assertEqual([quota[1:] for quota in quotas], [[0, 0]] * 3)
+        self.assertEqual([quota[1:3] for quota in quotas], [[0, 0]] * 3)

@@ -1,0 +1,46 @@
+"""A board with users: all its clients log in within its heap, and their tables stay small."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from host_tests.broker.wire import codec
+from host_tests.broker.wire.client import Client
+from host_tests.broker.wire5 import codec as codec5
+from host_tests.broker.wire5.client import Client as Client5
+from slotmq.config import budget
+from slotmq_tools import passwd
+from slotmq_tools.dev.heap.measure import limits_of
+
+from .test_presets import Deployed
+
+USERS = 8
+TABLES = 3072
+
+
+@pytest.mark.parametrize("name", ["RPI_PICO_W", "ESP32_GENERIC"])
+def test_every_client_logs_in(name: str, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    limits = limits_of(name)
+    for number in range(USERS):
+        passwd.put(users, f"user{number}", f"secret{number}")
+    more = "mqtt_versions 3\n" if name.startswith("ESP32") else ""
+    conf = f"password_file {users}\nlimit users {USERS}\n{more}"
+    with closing(Deployed(name, tmp_path, conf)) as board:
+        for number in range(limits.connections):
+            is_5 = number % 2 and not more
+            client: Client = (Client5 if is_5 else Client)(board.address)
+            board.clients.append(client)
+            said = {"username": f"user{number}", "password": f"secret{number}".encode()}
+            answer = client.connect((codec5 if is_5 else codec).connect(f"c{number}", **said))
+            assert answer.code == 0
+        guess = Client(board.address)
+        board.clients.append(guess)
+        guess.send(codec.connect("g", username="user1", password=b"guess"))
+        assert guess.next() == codec.Connack(False, 4)
+
+
+def test_their_tables_stay_small() -> None:
+    limits = limits_of("RPI_PICO_W").replaced({"users": USERS})
+    assert budget.users(limits)[1] <= TABLES

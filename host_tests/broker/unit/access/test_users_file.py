@@ -1,0 +1,141 @@
+"""password_file: its lines, and what a reload does to users and to connected clients."""
+
+import binascii
+import unittest
+
+import scratch
+from login_case import ACCEPTED, BAD_LOGIN, GUESS, KEYS, PENCIL, LoginCase
+from packets import connect
+
+from slotmq import Broker, Limits, Settings
+from slotmq.access import users_file
+
+_, SALT, STORED, SERVER = KEYS.split(":")
+OTHER = KEYS.replace(STORED, SERVER)  # another password
+
+
+class TestLines(unittest.TestCase):
+    def read(self, content, most=8):
+        self.path = scratch.write(content)
+        return users_file.read(self.path, most)
+
+    def refused(self, content, line, text, most=8):
+        with self.assertRaises(ValueError) as caught:
+            self.read(content, most)
+        said = str(caught.exception)
+        self.assertEqual(said.find(f"{self.path}:{line}: expected "), 0, said)
+        self.assertTrue(text in said, said)
+
+    def test_a_user(self):
+        raw = [binascii.a2b_base64(text.encode()) for text in (SALT, STORED, SERVER)]
+        self.assertEqual(self.read(f"user:{KEYS}"), [(b"user", 4096, raw[0], raw[1], raw[2])])
+
+    def test_line_ends_and_blanks(self):
+        found = self.read(f"  user:{KEYS}\r\n\r\n # one\nlast:{KEYS}")
+        self.assertEqual([row[0] for row in found], [b"user", b"last"])
+
+    def test_wrong_lines(self):
+        counts = ("", "x", "4095", "-4096", "+4096", "04096", "4_096", "4096.0", "4096 ")
+        counts += ("1073741824", "9" * 40)
+        salts = ("", "?", SALT + "!", SALT[:-1], "c2FsdA==", STORED[:-1] + "==", "A" * 48)
+        keys = ("", SALT, STORED[:-1], STORED + "=", "A" * 40, "A" * 48)
+        lines = [f"user:{count}:{SALT}:{STORED}:{SERVER}" for count in counts]
+        lines += [f"user:4096:{salt}:{STORED}:{SERVER}" for salt in salts]
+        lines += [f"user:4096:{SALT}:{key}:{SERVER}" for key in keys]
+        lines += [f"user:4096:{SALT}:{STORED}:{key}" for key in keys]
+        lines += [f"{name}:{KEYS}" for name in ("", "us er", "\u00fcser", "us:er")]
+        lines += ["user", KEYS, f"user:{KEYS}:", b"\xff:" + KEYS.encode()]
+        lines += [b"user:\xff\xfe" + KEYS.encode(), b"user:4096:\xff" + KEYS[5:].encode()]
+        for line in lines:
+            with self.subTest(line=line):
+                raw = line if isinstance(line, bytes) else line.encode()
+                content = b"good:" + KEYS.encode() + b"\n\n" + raw + b"\n"
+                self.refused(content, 3, "name:iterations")
+
+    def test_a_name_twice(self):
+        self.refused(f"user:{KEYS}\nuser:{OTHER}\n", 2, "a new name")
+
+    def test_more_users_than_the_limit(self):
+        self.read(f"a:{KEYS}\nb:{KEYS}\n", 2)
+        self.refused(f"a:{KEYS}\nb:{KEYS}\n#\nc:{KEYS}\n", 4, "at most 2 users, see limit", 2)
+
+    def test_lines_of_mosquitto_passwd_on_a_board(self):
+        self.refused("user:$7$101$c2FsdA==$a2V5\n", 1, "mosquitto_passwd work on a computer only")
+
+    def test_a_broker_does_not_start_with_a_wrong_file(self):
+        for content in ("user:pencil\n", None):
+            path = scratch.write(content) if content else scratch.path()
+            with self.assertRaises(ValueError if content else OSError):
+                Broker(Limits(), Settings(password_file=path))
+
+
+class TestReload(LoginCase):
+    def reload(self, content):
+        with open(self.path, "wb") as file:  # noqa: PTH123
+            file.write(content.encode())
+        users_file.reload(self.broker, self.broker.log)
+        self.world.turn(2)
+
+    def test_who_is_gone_or_has_another_password_is_disconnected(self):
+        clients = [
+            self.login(name, username=name, password=b"pencil")[1] for name in ("user", "other")
+        ]
+        self.reload(f"user:{KEYS}\nother:{OTHER}\nnew:{KEYS}\n")
+        self.assertEqual([client.stream.closed for client in clients], [False, True])
+        self.assertTrue("not authorized" in self.lines[-2], self.lines)
+        self.reload(f"new:{KEYS}\n")
+        self.assertEqual(clients[0].stream.closed, True)
+        self.assertEqual(self.answer("new", username="new", password=b"pencil"), [ACCEPTED])
+
+    def test_a_client_of_5_0_is_told_why(self):
+        _, client = self.login("a", level=5, **PENCIL)
+        self.reload("# nobody\n")
+        self.assertEqual(client.packets(), [b"\xe0\x02\x87\0"])
+
+    def test_the_old_password_is_not_verified_any_more(self):
+        self.answer("a", **PENCIL)
+        self.reload(f"user:{OTHER}\n")
+        self.assertEqual(self.answer("a", **PENCIL), [BAD_LOGIN])
+
+    def test_who_stays_is_still_verified(self):
+        self.answer("a", **PENCIL)
+        self.reload(f"new:{KEYS}\nuser:{KEYS}\n")
+        self.assertEqual(self.open(connect("b", **PENCIL)).packets(), [ACCEPTED])
+
+    def test_a_wrong_file_leaves_the_old_users(self):
+        _, client = self.login("a", **PENCIL)
+        for content in ("nonsense\n", f"user:{OTHER}\nnonsense\n"):
+            self.reload(content)
+            self.assertTrue("The users stay as they are" in self.lines[-1], self.lines[-1])
+            self.assertTrue(self.path in self.lines[-1], self.lines[-1])
+        self.assertEqual(client.stream.closed, False)
+        self.assertEqual(self.open(connect("b", **PENCIL)).packets(), [ACCEPTED])
+
+    def test_anonymous_clients_stay_as_long_as_they_may(self):
+        self.start(allow_anonymous=True)
+        own = self.broker.client("own")
+        _, client = self.login("a")
+        self.reload("# nobody\n")
+        self.assertEqual(client.stream.closed, False)
+        self.broker.settings.allow_anonymous = False
+        self.reload("# nobody\n")
+        self.assertEqual((client.stream.closed, own.is_connected), (True, True))
+        own.disconnect()
+        self.world.turn(2)
+
+    def test_a_reload_while_a_password_is_computed(self):
+        client = self.open(connect("a", **PENCIL))
+        self.reload(f"user:{OTHER}\n")
+        self.settle()
+        self.assertEqual(client.packets(), [BAD_LOGIN])
+        client = self.open(connect("a", **GUESS))
+        self.reload("# nobody\n")
+        self.settle()
+        self.assertEqual(client.packets(), [BAD_LOGIN])
+
+    def test_a_slot_of_a_user_that_is_gone_is_used_again(self):
+        self.reload("".join([f"n{number}:{KEYS}\n" for number in range(self.users.slots)]))
+        self.assertEqual(sorted(self.users.slot_of.values()), list(range(self.users.slots)))
+        self.reload("".join([f"m{number}:{KEYS}\n" for number in range(self.users.slots)]))
+        self.assertEqual(sorted(self.users.slot_of.values()), list(range(self.users.slots)))
+        self.assertEqual(self.answer("a", username="m9", password=b"pencil"), [ACCEPTED])

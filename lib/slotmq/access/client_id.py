@@ -1,0 +1,26 @@
+# client_id.py - use_username_as_clientid and clientid_prefixes: which client id a client has, and
+# whether it may have it. Loaded on demand, where one of them is set; owns nothing. Control plane:
+# may allocate.
+from slotmq.platform.runtime import const
+
+_NOT_AUTHORIZED = const(5)
+
+
+def handle(broker, conn, fields):
+    """Set fields.client_id; 0 or a return code. The program's own clients keep theirs."""
+    settings = broker.settings
+    if broker.conns.source[conn] is None:
+        return 0
+    if settings.use_username_as_clientid:
+        fields.client_id = name = fields.user_name
+        # Of a client that has logged in by AUTH, that name counts, and CONNECT must say the same.
+        is_other = fields.method is not None and fields.user != fields.read(name)
+        if not name or not name[1] or is_other:
+            fields.client_id = None
+            fields.why = b"no user name for its client id"
+            return _NOT_AUTHORIZED
+    client_id = fields.read(fields.client_id) or settings.auto_id_prefix
+    if not client_id.startswith(settings.clientid_prefixes):
+        fields.why = b"clientid_prefixes"
+        return _NOT_AUTHORIZED
+    return 0

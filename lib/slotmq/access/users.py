@@ -1,0 +1,120 @@
+# users.py - the users of password_file, for passwords in CONNECT and for SCRAM; and the state of
+# the logins under way.
+#
+# A slot is a user, `limit users` of them. Its row in `keys` has four fields of 32 bytes:
+#     salt | StoredKey | ServerKey | verified
+# The first three are those of SCRAM [RFC 5802, 3]; access/users_file.py reads them. `verified` is
+# SHA-256(secret of the process, name, 0, password) of the password that was computed last and was
+# right, so that a reconnect costs one SHA-256 instead of PBKDF2. `foreign` has, for users with a
+# line of mosquitto_passwd, what access/mosquitto_cpython.py made of it.
+#
+# A CONNECT whose password must be computed waits here with all bytes that came behind it; its
+# connection is not read meanwhile. A row of `waiting`, at most one for each connection:
+#     [connection, CONNECT and what follows, length of what follows, user name, password or None,
+#     key of the address, key of the user, work of access/pbkdf2.py]
+# After a wrong password its address and its user have a row in the table of failures: half of the
+# rows are for addresses, half for users; the oldest makes way. access/login.py does all this.
+#
+# There is no Users without password_file. Allocates at the start, for CONNECT and for a reload.
+import hashlib
+import os
+
+from slotmq.access import pbkdf2
+from slotmq.platform import heap, ondemand
+from slotmq.platform.arrays import i32, u16
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_PACKETS_IN = const(0)  # of Broker.stats
+_BYTES_IN = const(5)
+_KEY = const(32)  # bytes
+_USER_BYTES = const(128)
+_VERIFIED = const(3)
+_FAILURES = const(16)  # rows
+_FAILURE_KEY = const(8)  # bytes of a key of an address or a user
+_JOB_CONN = const(0)
+_JOB_DATA = const(1)
+_JOB_REST = const(2)
+
+
+class Users:
+    def __init__(self, limits, path):
+        n = limits.users
+        self.slots = n
+        self.slot_of = {}  # name: slot
+        self.iterations = i32(n)
+        self.salt_bytes = bytearray(n)
+        self.keys = bytearray(n * _USER_BYTES)
+        self.foreign = {}  # slot: a user of mosquitto_passwd
+        self.secret = os.urandom(_KEY)
+        self.of_conn = u16(limits.connections + 1, _NONE)  # the user of each connection
+        self.waiting = []
+        self.failed = -1  # the connection whose password has just been found wrong
+        self.failure_keys = bytearray(_FAILURES * _FAILURE_KEY)
+        self.failure_counts = bytearray(_FAILURES)
+        self.failure_until = i32(_FAILURES)  # tenths of a second
+        # Counters: logins with the right password, refused ones, those that had to wait because
+        # of earlier failures, passwords that were computed
+        self.accepted = self.refused = self.delayed = self.computed = 0
+        ondemand.take("access.users_file", 0).load(self, path)
+
+    def login(self, broker):
+        """The module that decides."""
+        return ondemand.take("access.login", broker.now)
+
+    def slice(self, broker):
+        """A slice of a password; -> a row of `waiting` whose CONNECT is to be handled, or None."""
+        with heap.lifted:
+            return self.login(broker).step(broker) if self.waiting else None
+
+    def count(self):
+        return len(self.slot_of)
+
+    def find(self, name):
+        """The user's slot, or NONE."""
+        return self.slot_of.get(name, _NONE)
+
+    def field(self, slot, k, size=_KEY):
+        at = slot * _USER_BYTES + k * _KEY
+        return bytes(self.keys[at : at + size])
+
+    def seal(self, name, password):
+        """What `verified` has for this password."""
+        return hashlib.sha256(self.secret + name + b"\0" + password).digest()
+
+    def set_verified(self, slot, digest):
+        at = slot * _USER_BYTES + _VERIFIED * _KEY
+        self.keys[at : at + _KEY] = digest
+
+    def made_up(self, name):
+        """For an unknown name: (slot of some user or NONE, iterations, salt, a secret). For one
+        name always the same, and as some user has it, so that it cannot be told from one."""
+        made = pbkdf2.hmac(self.secret, name)
+        slots = sorted(self.slot_of.values())
+        if not slots:
+            return _NONE, 4096, made[:16], self.secret
+        slot = slots[made[-1] % len(slots)]
+        return slot, self.iterations[slot], made[: self.salt_bytes[slot]], self.secret
+
+    def hold(self, conn, buf, at, end, rest):
+        """Store bytes of a connection whose CONNECT waits; rest: how many are behind CONNECT."""
+        with heap.lifted:
+            for job in self.waiting:
+                if job[_JOB_CONN] == conn:
+                    job[_JOB_DATA] += bytes(buf[at:end])
+                    job[_JOB_REST] += rest
+
+    def count_later(self, stats, n):
+        """A CONNECT of n bytes that waits will be handled again, and is counted then."""
+        stats[_PACKETS_IN] -= 1
+        stats[_BYTES_IN] -= n
+
+    def forget(self, conn):
+        """The connection has ended."""
+        self.of_conn[conn] = _NONE
+        if self.failed == conn:
+            self.failed = -1
+        for job in self.waiting:
+            if job[_JOB_CONN] == conn:
+                self.waiting.remove(job)
+                return

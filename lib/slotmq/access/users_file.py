@@ -1,0 +1,157 @@
+# users_file.py - reads password_file into the table of access/users.py, at the start and for a
+# reload.
+#
+# A line is empty, a comment (#), or a user:
+#     name:iterations:salt:StoredKey:ServerKey   base64 from the salt (8 to 32 bytes) on; `slotmq
+#                                                passwd` writes it. A name is ASCII without blanks,
+#                                                which SASLprep does not change
+#     name:$...                                  of mosquitto_passwd; on a computer only
+# The whole file is read and checked before the table changes. Loaded on demand; owns nothing;
+# allocates.
+import binascii
+
+from slotmq.platform.runtime import MICROPYTHON, const
+
+_NONE = const(0xFFFF)
+_KEY = const(32)
+_USER_BYTES = const(128)
+_WARNING = const(2)
+_NOTICE = const(4)
+_CONNECTED = const(2)
+_FIVE = const(4)
+_UNAUTHORIZED = const(0x87)
+_OURS = "name:iterations (4096 or more):salt:StoredKey:ServerKey"
+
+
+def load(users, path):
+    """Read the users. ValueError, with file and line: a line is wrong; OSError: no such file."""
+    if MICROPYTHON:
+        rows = read(path, users.slots)
+    else:
+        from slotmq.access import mosquitto_cpython
+
+        rows = read(path, users.slots, mosquitto_cpython.usable)
+    return _replace(users, rows)
+
+
+def read(path, most, foreign=None):
+    """The users of a file: [(name, iterations, salt, StoredKey, ServerKey) or (name, foreign(what
+    follows it))]. most: how many there may be; foreign(text): reads a line of mosquitto_passwd."""
+    rows = []
+    names = set()
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            line = line.strip()
+            if not line or line[:1] == b"#":
+                continue
+            try:
+                row = _user(line, foreign)
+                if row[0] in names:
+                    raise ValueError("a new name")
+                if len(rows) == most:
+                    raise ValueError("at most %d users, see limit users" % most)
+            except ValueError as error:
+                text = str(error)
+                if not text or "invalid" in text or "padding" in text:
+                    text = _OURS  # an error of int() or binascii
+                raise ValueError("%s:%d: expected %s" % (path, number, text))
+            names.add(row[0])
+            rows.append(row)
+    return rows
+
+
+def _user(line, foreign):
+    name, _, rest = line.partition(b":")
+    if rest[:1] == b"$" and name:
+        if foreign is None:
+            raise ValueError(_OURS + "; lines of mosquitto_passwd work on a computer only")
+        return name, foreign(rest)
+    fields = rest.split(b":")
+    if len(fields) != 4 or not visible(name):
+        raise ValueError(_OURS)
+    count, salt, stored, server = fields
+    iterations = int(count)
+    # RFC 7677, 4; and a column has 30 bits
+    if not 4096 <= iterations <= 0x3FFFFFFF or str(iterations).encode() != count:
+        raise ValueError(_OURS)
+    return name, iterations, decoded(salt, 8), decoded(stored), decoded(server)
+
+
+def visible(text):
+    return text and all([32 < byte < 127 for byte in text])
+
+
+def decoded(text, least=_KEY):
+    """The bytes of a text in base64; ValueError."""
+    raw = binascii.a2b_base64(text)
+    # a2b takes what is no base64
+    if binascii.b2a_base64(raw)[:-1] != text or not least <= len(raw) <= _KEY:
+        raise ValueError(_OURS)
+    return raw
+
+
+def _replace(users, rows):
+    # -> the slots of users that are gone or have another password
+    slot_of = users.slot_of
+    changed = []
+    names = {row[0] for row in rows}
+    for name in list(slot_of):
+        if name not in names:
+            changed.append(slot_of.pop(name))
+    for row in rows:
+        slot = slot_of.get(row[0], _NONE)
+        if slot == _NONE:
+            used = set(slot_of.values())
+            slot = next(each for each in range(users.slots) if each not in used)
+            slot_of[row[0]] = slot
+        elif not _differs(users, slot, row):
+            continue
+        elif slot not in changed:
+            changed.append(slot)
+        _put(users, slot, row)
+    return changed
+
+
+def _differs(users, slot, row):
+    if len(row) == 2 or slot in users.foreign:
+        return users.foreign.get(slot) != row[1]
+    salt = users.field(slot, 0, users.salt_bytes[slot])
+    return (users.iterations[slot], salt, users.field(slot, 1), users.field(slot, 2)) != row[1:]
+
+
+def _put(users, slot, row):
+    users.foreign.pop(slot, None)
+    if len(row) == 2:
+        users.foreign[slot] = row[1]
+        row = row[0], 4096, bytes(16), bytes(_KEY), bytes(_KEY)
+    _, users.iterations[slot], salt, stored, server = row
+    users.salt_bytes[slot] = len(salt)
+    at = slot * _USER_BYTES
+    # No password is verified any more.
+    users.keys[at : at + _USER_BYTES] = (
+        salt + bytes(_KEY - len(salt)) + stored + server + bytes(_KEY)
+    )
+
+
+def reload(broker, log):
+    """Read the file again: end connections whose user is gone or has another password, and those
+    of anonymous clients if they may not come in any more. A wrong file changes nothing."""
+    users = broker.users
+    path = broker.settings.password_file
+    try:
+        changed = load(users, path)
+    except (OSError, ValueError) as error:
+        log(_WARNING, "The users stay as they are: %s." % error)
+        return
+    conns = broker.conns
+    ended = 0
+    for conn in range(conns.top):
+        if conns.state[conn] not in (_CONNECTED, _FIVE) or conns.source[conn] is None:
+            continue
+        slot = users.of_conn[conn]
+        exchanges = broker.five.exchanges if broker.five else ()
+        anonymous = slot == _NONE and conn not in exchanges
+        if slot in changed or anonymous and not broker.settings.allow_anonymous:
+            broker.end(conn, _UNAUTHORIZED)
+            ended += 1
+    log(_NOTICE, "Read %s: %d users; %d clients were disconnected." % (path, users.count(), ended))

@@ -1,0 +1,115 @@
+# other_keys.py - the keys of mosquitto.conf(5) that the broker does not serve, and other spellings
+# of those that it serves. The served keys are in config/mosquitto_conf.py. Loaded on demand, for a
+# line with such a key; owns nothing; allocates.
+#
+# A row of OTHERS is `status|keys|text`. For `alias` the text is the served key. `ignored`: the
+# line is accepted and has no effect; the log warns. `refused`: the file is not used. The text of
+# these two says why, and what to do instead. `key=value`: with that value the line asks for what
+# the broker does anyway, so it is accepted without a warning. `key_*`: each key that begins so.
+from slotmq.config import policies
+from slotmq.config.capacities import fields
+from slotmq.config.mosquitto_conf import FIELDS
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+
+_MOST_KEPT = const(10)  # warnings that a small heap keeps
+OTHERS = """\
+alias|maximum_qos|max_qos
+alias|retained_persistence|persistence
+alias|scram_file|password_file
+ignored|user|the broker stays the user that started it
+ignored|log_timestamp=true log_timestamp_format|each line of the log begins with seconds since 1970
+ignored|connection_messages=true|without `log_type notice` nobody's connection is logged
+ignored|autosave_on_changes=false|`autosave_interval` counts seconds; `persistence_sync always` \
+writes each promise at once
+ignored|packet_buffer_size websockets_headers_size|`limit rx_bytes` and `limit tx_bytes` are the \
+sizes of buffers
+ignored|websockets_log_level=0|there are no WebSockets
+ignored|check_retain_source|there are no access lists that could change
+refused|protocol=mqtt|only mqtt is served, neither WebSockets nor HTTP
+refused|cafile capath certfile keyfile crlfile ciphers ciphers_tls1.3 dhparamfile tls_version \
+tls_engine tls_engine_kpass_sha1 tls_keyform require_certificate=false psk_file psk_hint \
+use_identity_as_username=false use_subject_as_username=false \
+disable_client_cert_date_checks=false|there is no TLS yet, and the port must not serve plain MQTT \
+instead; let a TLS proxy forward to a listener on 127.0.0.1
+refused|websockets_origin http_dir|there are no WebSockets and no HTTP; clients connect by TCP
+refused|enable_proxy_protocol proxy_protocol_v2_require_tls=false|there is no PROXY protocol; \
+let the proxy forward plain TCP
+refused|per_listener_settings=false listener_allow_anonymous listener_auto_id_prefix|not yet; \
+`allow_anonymous` and `auto_id_prefix` are those of all listeners
+refused|plugin plugin_load plugin_use global_plugin auth_plugin plugin_opt_* auth_opt_* \
+auth_plugin_deny_special_chars=true|plugins of mosquitto are compiled for it; hooks of a Python \
+program do the same
+refused|mount_point|each topic would be rewritten in both directions; let the clients use topics \
+with this prefix
+refused|max_inflight_bytes=0 max_queued_bytes=0|no count of bytes is kept for each session; \
+`max_inflight_messages`, `max_queued_messages` and `max_session_share` bound it
+refused|memory_limit=0|all tables are allocated at the start; lower a `limit`, see `slotmq budget`
+refused|global_max_clients=-1|`limit sessions` is the number of clients, connected or not
+refused|retain_expiry_interval|publish with a message expiry interval (MQTT 5.0)
+refused|enable_control_api=false|there is no $CONTROL; `$SYS/#` shows the state
+refused|connection address addresses topic start_type idle_timeout restart_timeout round_robin \
+threshold keepalive_interval cleansession local_cleansession clientid remote_clientid \
+local_clientid local_password local_username password remote_password username remote_username \
+notifications notifications_local_only notification_topic try_private bridge_alpn \
+bridge_attempt_unsubscribe bridge_bind_address bridge_cafile bridge_capath bridge_certfile \
+bridge_ciphers bridge_ciphers_tls1.3 bridge_identity bridge_insecure bridge_keyfile \
+bridge_max_packet_size bridge_max_topic_alias bridge_outgoing_retain bridge_protocol_version \
+bridge_psk bridge_receive_maximum bridge_reload_type bridge_require_ocsp \
+bridge_session_expiry_interval bridge_tcp_keepalive bridge_tcp_user_timeout \
+bridge_tls_use_os_certs bridge_tls_version|there are no bridges yet; let another broker connect \
+to this one as a client
+"""
+
+
+def rows():
+    """[status, keys, text] for each row."""
+    return [line.split("|") for line in OTHERS.split("\n")[:-1]]
+
+
+def take(reader, key, value):
+    """A line with a key that the Reader does not know."""
+    status, text = find(key, value)
+    place = reader.place(reader.at)
+    if status is None:
+        known = [row[0] for row in policies.rows(FIELDS)] + names()
+        raise ValueError("a key of slotmq or mosquitto" + _suggestion(key, known))
+    if status == "alias":
+        reader.set(text, value)
+    elif status == "refused":
+        reader.report(reader.at, "%s: %s: not served: %s" % (place, key, text))
+    elif status and (not ondemand.IS_SMALL or len(reader.warnings) < _MOST_KEPT):
+        reader.warnings.append("%s: %s has no effect: %s" % (place, key, text))
+
+
+def no_limit(name):
+    """What was expected instead of a limit of that name."""
+    known = [row[0] for row in fields()]
+    return "the name of a capacity; unknown limit " + name + _suggestion(name, known)
+
+
+def find(key, value):
+    """-> status and text of a key that the broker does not serve; "", "": its value says what the
+    broker does anyway; None, None: there is no such key."""
+    for status, names, text in rows():
+        for name in names.split():
+            name, _, same = name.partition("=")
+            if name == key or name[-1] == "*" and key.startswith(name[:-1]):
+                return ("", "") if same and same == value else (status, text)
+    return None, None
+
+
+def _suggestion(name, known):
+    """`; did you mean NAME?` if one of the known names is alike, or ""."""
+    try:
+        from difflib import get_close_matches
+    except ImportError:  # on MicroPython
+        return ""
+    near = get_close_matches(name, known, 1)
+    return "; did you mean %s?" % near[0] if near else ""
+
+
+def names():
+    """Every key here, without the `key_*`."""
+    found = [name.split("=")[0] for _, keys, _ in rows() for name in keys.split()]
+    return [name for name in found if name[-1] != "*"]

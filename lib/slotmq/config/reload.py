@@ -1,0 +1,65 @@
+# reload.py - reads the configuration again while the broker runs. What only a restart can change
+# stays, and the log says so. Loaded for a reload; owns nothing; allocates.
+from slotmq.config.mosquitto_conf import FIELDS, Reader
+from slotmq.config.policies import rows
+from slotmq.config.settings import ConfError
+from slotmq.platform import log
+from slotmq.platform.ondemand import borrow
+from slotmq.platform.runtime import const
+
+_ERROR = const(1)
+_WARNING = const(2)
+_NOTICE = const(4)
+
+
+def reload_app(program):
+    """Read an App's configuration again, and log what has changed."""
+    try:
+        done, refused, warnings = reload(program.conf, program.limits, program.settings)
+        program.open_log()
+    except (ConfError, OSError) as error:
+        for line in str(error).split("\n"):
+            log.write(_ERROR, "Not reloaded: %s" % line)
+        return
+    program.broker.apply_settings()
+    if program.settings.password_file:
+        borrow("access.users_file", "reload", program.broker, log.write)
+    for line in warnings:
+        log.write(_WARNING, line)
+    log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
+    if refused:
+        log.write(_WARNING, "Only a restart changes: %s." % ", ".join(refused))
+
+
+def reload(path, limits, settings):
+    """Change in `settings` what can change while running; if ConfError is raised, nothing.
+
+    -> the keys that changed, the keys that only a restart can change, and warnings."""
+    reader = Reader(path, limits)
+    reader.open(path)
+    new = reader.finish(False)
+    changed = []
+    sizes = reader.sizes
+    refused = ["limit"] if any(sizes[name] != getattr(limits, name) for name in sizes) else []
+    if _fixed(new.listeners) != _fixed(settings.listeners):
+        refused.append("listener")
+    elif new.listeners != settings.listeners:
+        changed.append("listener")
+        for old, each in zip(settings.listeners, new.listeners):
+            old[3].clear()  # the quota of the open listener refers to it
+            old[3].update(each[3])
+    for row in rows(FIELDS):
+        key = row[0]
+        value = getattr(new, key, None)
+        if value != getattr(settings, key, None):
+            if row[1] == "live":
+                setattr(settings, key, value)
+                changed.append(key)
+            else:
+                refused.append(key)
+    return changed, refused, reader.warnings
+
+
+def _fixed(listeners):
+    # What only a restart can change of listeners.
+    return [each[:3] + (each[3].get("bind_interface"),) for each in listeners]

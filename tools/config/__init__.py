@@ -1,0 +1,1 @@
+"""The configuration file on a computer: its keys, and a check without a start."""

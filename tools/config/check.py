@@ -1,0 +1,45 @@
+"""Whether the broker could start with a configuration, as far as the file itself tells."""
+
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from slotmq.config import mosquitto_conf as parser
+from slotmq.config.settings import ConfError
+from slotmq.fast.bytes_cpython import filter_ok
+from slotmq.recorder import start as recorder
+
+
+def preset(board: str) -> Any:
+    """The board's Limits, with as many connections as its stock firmware has sockets for."""
+    return import_module(f"slotmq_boards.{board}.limits").LIMITS
+
+
+def check(file: Path, board: str) -> tuple[list[str], list[str]]:
+    """All errors and all warnings."""
+    machine = True if board == "HOST" else parser.OF_BOARD
+    reader: Any = parser.Reader(str(file), preset(board), is_foreign=machine)
+    try:
+        reader.open(str(file))
+        settings = reader.finish()
+        together(settings, reader.limits)
+    except ConfError as error:
+        return str(error).split("\n"), reader.warnings
+    except ValueError as error:
+        return [f"{file}: {error}"], reader.warnings
+    return [], reader.warnings
+
+
+def together(settings: Any, limits: Any) -> None:
+    """ValueError: settings and limits contradict each other, which the start would notice."""
+    settings.check(limits)
+    if not hasattr(settings, "record"):
+        return
+    size, budget = recorder._sizes(SimpleNamespace(limits=limits), settings)
+    if not all(filter_ok(text, 0, len(text)) for text in settings.record):
+        raise ValueError("record: expected a topic filter")
+    if size % 256:
+        raise ValueError("record_segment_size: expected a multiple of 256")
+    if budget < 2 * size:
+        raise ValueError("record_budget: expected at least two times record_segment_size")

@@ -1,0 +1,57 @@
+"""Writes the tables of keys in docs/configure.md, between their markers."""
+
+from pathlib import Path
+
+import click
+
+from ..config import keys
+
+_ROOT = Path(__file__).resolve().parents[2]
+PAGE = _ROOT / "docs/configure.md"
+
+
+def written(text: str) -> str:
+    """The page with both tables as they must be."""
+    served = ["| key | default | mosquitto | reload | |", "|---|---|---|---|---|"]
+    for key in keys.served():
+        theirs = key.mosquittos if key.mosquittos != key.ours else ""
+        reload = "yes" if key.reloads else ""
+        served.append(_row(f"`{key.name}`", key.ours, theirs, reload, key.text))
+    others = ["| key | | |", "|---|---|---|"]
+    for status, text_of, names in _groups():
+        others.append(_row(", ".join(names), status, text_of))
+    text = _between(text, "keys", served)
+    return _between(text, "other-keys", others)
+
+
+def _groups() -> list[tuple[str, str, list[str]]]:
+    # keys with the same status and text, which are neighbours, in one row
+    found: list[tuple[str, str, list[str]]] = []
+    for key in keys.others():
+        name = f"`{key.name}`" + (f" (not `{key.accepted}`)" if key.accepted else "")
+        if not found or found[-1][:2] != (key.status, key.text):
+            found.append((key.status, key.text, []))
+        found[-1][2].append(name)
+    return found
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cells).replace("  ", " ") + " |"
+
+
+def _between(text: str, marker: str, rows: list[str]) -> str:
+    before, begin, rest = text.partition(f"<!-- {marker}:begin -->\n")
+    _, end, after = rest.partition(f"<!-- {marker}:end -->")
+    if not end:
+        raise click.ClickException(f"{PAGE}: no marker {marker}")
+    return before + begin + "\n".join(rows) + "\n" + end + after
+
+
+@click.command()
+def main() -> None:
+    """Write the tables of docs/configure.md."""
+    PAGE.write_text(written(PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()
