@@ -42,6 +42,8 @@ def acl(limits):
     rules = limits.acl_rules * 7 + limits.acl_bytes + 3 * limits.topic_bytes
     bits = _route_slots(limits) * ((limits.connections + 8) // 8)
     return ("access lists", 640 + owners + rules + bits, limits.acl_rules)
+
+
 def users(limits):
     """The row of the users, with password_file: columns, and a name of 15 bytes for each."""
     n = limits.users
