@@ -64,7 +64,11 @@ class Broker:
             from slotmq.access.users import Users
         columns = ondemand.take("fast.columns", 0)
         ondemand.take("control", 0)
-        access = ondemand.take("access.acl", 0) if settings.acl_file else None
+        access = rules = None
+        if settings.acl_file or settings.password_file:
+            access = ondemand.take("access.owners", 0)
+        if settings.acl_file:
+            rules = ondemand.take("access.acl", 0)
         # MicroPython searches for free memory from the beginning of the heap. A hole before
         # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
@@ -79,7 +83,9 @@ class Broker:
         self.deliveries = _create(Deliveries, limits)
         self.retained = _create(Retained, limits, self.messages, self.deliveries.window)
         if access:
-            _create(access.make, self)
+            self.owners = _create(access.Owners, limits, self.sessions)
+        if rules:
+            self.acl = _create(rules.Acl, self)
         self.users = None
         if settings.password_file:
             self.users = _create(Users, limits, settings.password_file)
@@ -126,11 +132,10 @@ class Broker:
         if settings.mqtt_versions == 5:
             self.five = Version5(self)
             self.first_handlers = self.five.first
-        del hole, access
+        del hole, access, rules
         gc.collect()
-        columns.make(
-            self, settings.acl_file
-        )  # sets tables and fast_columns, the first argument of functions in fast/
+        # sets tables and fast_columns, the first argument of functions in fast/
+        columns.make(self, settings.acl_file)
         self.hooks = None
 
     def apply_settings(self):

@@ -30,13 +30,13 @@ def text(board: str, file: Path | None) -> str:
     more = [(*journal[:2], "more, with persistence true")]
     if settings.persistence:
         rows, more = [*rows, journal], []
-    for row, is_used, key in (
-        (budget.users(limits), settings.password_file, "password_file"),
-        (budget.acl(limits), settings.acl_file, "acl_file"),
+    rows += (used := budget.access(settings, limits))
+    for make, key in (
+        (budget.users, "password_file"),
+        (budget.acl, "acl_file"),
+        (budget.owners, "one of them"),
     ):
-        if is_used:
-            rows.append(row)
-        else:
+        if (row := make(limits)) not in used:
             more.append((*row[:2], f"more, with {key}"))
     rows = [*rows, ("tables", sum(row[1] for row in rows), ""), *more]
     return "\n".join("{:<16}{:>8}  {}".format(*row) for row in rows)

@@ -38,7 +38,8 @@ _ENTRIES = (
     "recorder.segments",
     # Access lists
     "fast.senders_viper",
-    "access.acl access.owners",
+    "access.owners",
+    "access.acl",
     "access.recheck_sessions",
     "access.acl_file",
     # The surrounding program's messages and clients

@@ -10,7 +10,6 @@
 # topic (tables/subscriptions.py), and a publisher that may write has a bit with the route
 # (fast/senders_*.py). Loaded and allocated only with acl_file; access/acl_file.py reads the file,
 # access/filters.py checks SUBSCRIBE. Does not allocate after construction, except to log a denial.
-from slotmq.access.owners import Owners
 from slotmq.fast import topic_matches
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
@@ -29,14 +28,9 @@ _C = const(99)
 _U = const(117)
 
 
-def make(broker):
-    """Make the broker's Owners and Acl. ConfError: the file is bad."""
-    broker.owners = Owners(broker.limits, broker.sessions)
-    broker.acl = Acl(broker)
-
-
 class Acl:
     def __init__(self, broker):
+        # ConfError: the file is bad.
         limits = broker.limits
         n = limits.acl_rules
         self.broker = broker

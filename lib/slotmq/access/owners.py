@@ -3,7 +3,8 @@
 # Owns the names of the users in a set (`limit users`), for each name how many sessions and rules
 # refer to it, and two columns beside tables/sessions.py: `user`, a slot of that set or one of the
 # three numbers below, and `is_odd`. What ended sessions refer to stays until a slot is needed.
-# Loaded and allocated only with acl_file. Does not allocate after construction, but for name().
+# Loaded and allocated only with acl_file or password_file. Does not allocate after construction,
+# but for name().
 #
 # The user of a client is the user name of its CONNECT, whoever has verified it; an empty one
 # counts as none. An older journal does not know the user of a session.

@@ -41,7 +41,7 @@ _THRESHOLD = const(2048)  # bytes allocated until the next collection
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.listeners broker.five broker.five.shares
-broker.five.aliases broker.five.source broker.sys broker.users"""
+broker.five.aliases broker.five.source broker.sys broker.users broker.owners broker.acl"""
 _NAMES_ARENA = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
@@ -82,10 +82,7 @@ def _start(app, argv):
             from slotmq.journal.writer import Journal  # noqa: F401
 
             rows.append(borrow("config.budget", "journal", app.limits))
-        if app.settings.acl_file:
-            rows.append(borrow("config.budget", "acl", app.limits))
-        if app.settings.password_file:
-            rows.append(borrow("config.budget", "users", app.limits))
+        rows += borrow("config.budget", "access", app.settings, app.limits)
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)

@@ -36,12 +36,25 @@ def journal(limits):
     return ("journal", 848 + buf + limits.deliveries, 1)
 
 
+def access(settings, limits):
+    """The rows of password_file and acl_file."""
+    found = [owners(limits)] if settings.password_file or settings.acl_file else []
+    if settings.password_file:
+        found.append(users(limits))
+    return found + ([acl(limits)] if settings.acl_file else [])
+
+
+def owners(limits):
+    """With password_file or acl_file: which user each session has, and the users' names."""
+    n = limits.users
+    return ("owners", 320 + n * 2 + _names(n, n * 32) + limits.sessions * 3, n)
+
+
 def acl(limits):
-    """The row of acl_file: users, which user each session has, rules, and publishers' bits."""
-    owners = limits.users * 2 + _names(limits.users, limits.users * 32) + limits.sessions * 3
+    """The row of acl_file: its rules, and publishers' bits."""
     rules = limits.acl_rules * 7 + limits.acl_bytes + 3 * limits.topic_bytes
     bits = _route_slots(limits) * ((limits.connections + 8) // 8)
-    return ("access lists", 640 + owners + rules + bits, limits.acl_rules)
+    return ("access lists", 400 + rules + bits, limits.acl_rules)
 
 
 def users(limits):
