@@ -1,7 +1,7 @@
 """With a password_file alone: a session belongs to the user who has logged in."""
 
 from login_case import PENCIL, LoginCase
-from packets import PINGREQ, PINGRESP, connect, subscribe
+from packets import PINGREQ, PINGRESP, subscribe
 
 OTHER = {"username": "other", "password": b"pencil"}
 PRESENT = b"\x20\x02\1\0"
