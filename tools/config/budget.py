@@ -30,11 +30,11 @@ def text(board: str, file: Path | None) -> str:
     more = [(*journal[:2], "more, with persistence true")]
     if settings.persistence:
         rows, more = [*rows, journal], []
-    rows += (used := budget.access(settings, limits))
+    rows += (used := budget.access_rows(settings, limits))
     for make, key in (
-        (budget.users, "password_file"),
-        (budget.acl, "acl_file"),
-        (budget.owners, "one of them"),
+        (budget.users_row, "password_file"),
+        (budget.acl_row, "acl_file"),
+        (budget.owners_row, "one of them"),
     ):
         if (row := make(limits)) not in used:
             more.append((*row[:2], f"more, with {key}"))

@@ -118,7 +118,7 @@ class TestBudget:
 
     def test_behind_the_sum_is_what_other_keys_add(self) -> None:
         sizes = self.sizes("--board", "RPI_PICO_W")
-        assert list(sizes)[-5:] == ["tables", "journal", "users", "access lists", "owners"]
+        assert list(sizes)[-5:] == ["tables", "journal", "users", "access lists", "session owners"]
         assert sum(list(sizes.values())[:-5]) == sizes["tables"]
 
     def test_with_the_limits_of_a_configuration(self, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ class TestBudget:
     def test_with_its_journal_and_users_and_without_version_5(self, tmp_path: Path) -> None:
         lines = "persistence true", "mqtt_versions 3", "password_file users"
         sizes = self.sizes("-c", conf(tmp_path, *lines))
-        assert list(sizes)[-5:] == ["journal", "owners", "users", "tables", "access lists"]
+        assert list(sizes)[-5:] == ["journal", "session owners", "users", "tables", "access lists"]
         assert "version 5" not in sizes
         assert sum(list(sizes.values())[:-2]) == sizes["tables"]
 

@@ -29,8 +29,9 @@ _U = const(117)
 
 
 class Acl:
+    """The rules. ConfError: the file is bad."""
+
     def __init__(self, broker):
-        # ConfError: the file is bad.
         limits = broker.limits
         n = limits.acl_rules
         self.broker = broker
@@ -48,7 +49,9 @@ class Acl:
         self.denied = 0  # PUBLISH and wills
         self.quiet_until = -1  # tenths of a second: no further denial is logged before
         self.counted = -1  # the PUBLISH that was counted last
-        broker.subscriptions.acl = self
+        subs = broker.subscriptions
+        self.inner_walk = subs.walk
+        subs.walk = self.walk
         ondemand.take("access.acl_file", 0).load(self, broker.settings.acl_file)
 
     def may_read(self, session, msg):
@@ -66,9 +69,11 @@ class Acl:
             return True
         return self.allows(session, buf, off, n, _READ)
 
-    def filter(self, subs, first, buf, off, n):
-        """Remove from a route, which begins at `first` in the pool, who may not read its topic."""
-        top = first
+    def walk(self, buf, off, n):
+        """Subscriptions.walk(), then remove from the route who may not read its topic."""
+        subs = self.broker.subscriptions
+        first = top = subs.top
+        self.inner_walk(buf, off, n)
         for i in range(first, subs.top):
             entry = subs.pool[i]
             session = subs.session[entry] if subs.needs_options else entry >> 2
@@ -145,9 +150,12 @@ class Acl:
     def may_publish(self, session, buf, topic, n):
         """May the session publish this? Asked for each PUBLISH, and when a will goes out or a
         message that waited for PUBREL. If not, that is counted, and logged once a minute."""
-        if self.may_write(session, buf, topic, n):
-            return True
         broker = self.broker
+        if self.may_write(session, buf, topic, n):
+            conn = broker.sessions.conn[session]
+            if conn != _NONE and not broker.may_publish:  # else the hook decides
+                broker.subscriptions.routes.senders.add(conn, buf, topic, n)
+            return True
         packet = broker.stats[_PUBLISH_IN]
         if packet == self.counted and broker.record:
             return False  # the recorder asks once more about the same PUBLISH

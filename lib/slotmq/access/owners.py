@@ -9,14 +9,23 @@
 # The user of a client is the user name of its CONNECT, whoever has verified it; an empty one
 # counts as none. An older journal does not know the user of a session.
 from slotmq.fast import Names
+from slotmq.platform import ondemand
 from slotmq.platform.arrays import u16
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)  # as an answer of add() and take(): the set is full
 _UNKNOWN = const(0xFFFE)  # the journal did not say
 _ANONYMOUS = const(0xFFFD)  # no user name
-_PROGRAM = const(0xFFFC)  # a client of the surrounding program
+_PROGRAM = const(0xFFFC)  # a client of the surrounding program, without a user name
 _NAME_BYTES = const(32)  # bytes of a name, on average
+
+
+def make(broker):
+    """Make a broker's Owners, and its Acl if there is an acl_file. ConfError: that file is bad."""
+    broker.owners = Owners(broker.limits, broker.sessions)
+    if broker.settings.acl_file:
+        broker.acl = ondemand.take("access.acl", 0).Acl(broker)
+        broker.on_reload = broker.acl.reload  # the program replaces it: config/reload.py
 
 
 class Owners:
@@ -64,10 +73,11 @@ class Owners:
 
     def take(self, fields, stream):
         """The user of a client that connects: a slot, one of the numbers above, or NONE."""
-        if hasattr(stream, "publish"):  # as in protocol/open_session.py
-            return _PROGRAM
         name = fields.user or fields.read(fields.user_name)
-        return self.add(name) if name else _ANONYMOUS
+        if name:
+            return self.add(name)
+        # as in protocol/open_session.py
+        return _PROGRAM if hasattr(stream, "publish") else _ANONYMOUS
 
     def set(self, session, user, client_id):
         """From now on the session is this user's; -> was it not before?"""

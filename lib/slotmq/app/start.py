@@ -41,7 +41,7 @@ _THRESHOLD = const(2048)  # bytes allocated until the next collection
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
 broker.retained broker.loop broker.loop.listeners broker.five broker.five.shares
-broker.five.aliases broker.five.source broker.sys broker.users broker.owners broker.acl"""
+broker.five.aliases broker.five.source broker.sys broker.users"""
 _NAMES_ARENA = "names arena"
 _OF_VERSION_5 = ("version 5", "aliases", "shares")  # rows of the budget
 _BITS = 64 if sys.maxsize >> 32 else 32
@@ -74,7 +74,7 @@ def _start(app, argv):
             app.settings, app.limits, lines, warnings = borrow(
                 "config.mosquitto_conf", "load", app.conf, app.limits
             )
-        rows = borrow("config.budget", "rows", app.limits)
+        rows = borrow("config.budget", "rows", app.limits, app.settings)
         if app.settings.mqtt_versions == 3:
             ondemand.forget("v5.extension")
             rows = [row for row in rows if row[0] not in _OF_VERSION_5]
@@ -82,7 +82,6 @@ def _start(app, argv):
             from slotmq.journal.writer import Journal  # noqa: F401
 
             rows.append(borrow("config.budget", "journal", app.limits))
-        rows += borrow("config.budget", "access", app.settings, app.limits)
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
@@ -130,6 +129,9 @@ def _forget_what_made_it(broker, records):
         # The Recorder makes Names later, and then removes these two constructors itself.
         if made and not (records and path.split(".")[-1] in _NAMES_ARENA.split()):
             type(made).__init__ = None  # `del` would leave its entry in the class's table
+    for made in (broker.owners, broker.acl):  # not by name: so these can be short
+        if made:
+            type(made).__init__ = None
     limits = type(broker.limits)
     limits.rows = limits.ram_bytes = limits.hole_bytes = None
     for name in list(sys.modules):

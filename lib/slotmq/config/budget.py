@@ -6,8 +6,9 @@
 # A test compares the sum with gc.mem_alloc().
 
 
-def rows(limits):
-    """The heap of all tables: [(owner, bytes, how many)]."""
+def rows(limits, settings=None):
+    """The heap of all tables: [(owner, bytes, how many)]; with the settings' files of users and
+    rules."""
     return [
         _connections(limits),
         ("reassembly", limits.reassembly * (limits.max_packet + 2), limits.reassembly),
@@ -27,7 +28,7 @@ def rows(limits):
         ),
         # the receive buffer, the work buffer for a topic and a filter, the Broker itself
         ("shared", 1168 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
-    ]
+    ] + (access_rows(settings, limits) if settings else [])
 
 
 def journal(limits):
@@ -36,28 +37,28 @@ def journal(limits):
     return ("journal", 848 + buf + limits.deliveries, 1)
 
 
-def access(settings, limits):
+def access_rows(settings, limits):
     """The rows of password_file and acl_file."""
-    found = [owners(limits)] if settings.password_file or settings.acl_file else []
+    found = [owners_row(limits)] if settings.password_file or settings.acl_file else []
     if settings.password_file:
-        found.append(users(limits))
-    return found + ([acl(limits)] if settings.acl_file else [])
+        found.append(users_row(limits))
+    return found + ([acl_row(limits)] if settings.acl_file else [])
 
 
-def owners(limits):
+def owners_row(limits):
     """With password_file or acl_file: which user each session has, and the users' names."""
     n = limits.users
-    return ("owners", 320 + n * 2 + _names(n, n * 32) + limits.sessions * 3, n)
+    return ("session owners", 320 + n * 2 + _names(n, n * 32) + limits.sessions * 3, n)
 
 
-def acl(limits):
+def acl_row(limits):
     """The row of acl_file: its rules, and publishers' bits."""
     rules = limits.acl_rules * 7 + limits.acl_bytes + 3 * limits.topic_bytes
     bits = _route_slots(limits) * ((limits.connections + 8) // 8)
     return ("access lists", 400 + rules + bits, limits.acl_rules)
 
 
-def users(limits):
+def users_row(limits):
     """The row of the users, with password_file: columns, and a name of 15 bytes for each."""
     n = limits.users
     return ("users", 900 + n * (133 + 48) + 2 * limits.connections, n)

@@ -33,8 +33,9 @@ class Client:
     """A client: subscribe, unsubscribe, publish, disconnect; between turns, in callbacks, and in
     the hooks on_..."""
 
-    def __init__(self, interceptor):
+    def __init__(self, interceptor, user=None):
         broker = interceptor.broker
+        self.user = user  # its user name as bytes
         self.interceptor = interceptor
         self._callbacks = []  # (filter, callback)
         self._inbox = bytearray(broker.limits.max_packet + 64)
@@ -66,7 +67,7 @@ class Client:
         code = self._request(0x82, field(name) + bytes((qos,)))
         if code is not None and code > 2:
             if full == subs.refused + subs.nodes_refused:
-                raise OSError(_EACCES, "may_subscribe forbids it")
+                raise OSError(_EACCES, "acl_file or may_subscribe forbids it")
             raise OSError(_EMFILE, "full: limit subscriptions, limit nodes")
         self.hear(name, callback)
         return code
@@ -84,7 +85,7 @@ class Client:
         self._request(0xA2, field(name))
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
-        """Publish. False: may_publish forbids it, or a table is full; nobody receives it.
+        """Publish. False: acl_file or may_publish forbids it, or a table is full.
 
         ValueError: clients may not send this topic name, QoS, RETAIN or size."""
         broker = self.interceptor.broker
@@ -92,8 +93,12 @@ class Client:
             raise OSError(_ENOTCONN)
         publishing.check_idle(broker)
         topic, payload = publishing.checked(broker, topic, payload, qos, retain)
-        may = broker.may_publish
-        if may and not may(broker.sessions.client_id(broker.conns.session[self.conn]), topic):
+        n = len(topic)
+        session = broker.conns.session[self.conn]
+        if broker.acl and not broker.acl.may_publish(session, topic, 0, n):
+            return False
+        asking = broker.may_publish and ondemand.take("embed.asking", broker.now)
+        if asking and not asking.may_publish(broker, self.conn, topic, 0, n):
             return False
         return broker.publish(topic, payload, qos, retain)
 

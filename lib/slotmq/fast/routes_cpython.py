@@ -21,8 +21,6 @@ class Routes:
 
     def forget(self):
         self.slot_of.clear()
-        if self.senders:
-            self.senders.slots_of.clear()
 
     def find(self, buf, off, n):
         return self.slot_of.get(bytes(buf[off : off + n]), -1)
@@ -30,7 +28,7 @@ class Routes:
     def keep(self, buf, off, n, first, end):
         slot = len(self.slot_of)
         if slot == self.slots:
-            self.forget()
+            self.slot_of.clear()
             slot = 0
         if n > self.topic_bytes:
             slot = self.slots

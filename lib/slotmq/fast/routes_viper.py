@@ -53,8 +53,6 @@ class Routes:
         slot = self.state[_MISSED]
         self.first[slot] = first
         self.end[slot] = end
-        if self.senders:
-            self.senders.clear(slot)
         if n > self.topic_bytes:
             self.gen[slot] = 0
         else:

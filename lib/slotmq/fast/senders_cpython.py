@@ -11,9 +11,19 @@ class Senders:
     def __init__(self, routes, _connections):
         self.routes = routes
         self.slots_of = {}  # connection: {topic name: slot}
+        self.inner_keep, self.inner_forget = routes.keep, routes.forget
+        routes.keep, routes.forget = self.keep, self.forget
 
-    def clear(self, slot):
-        pass  # a slot is used again only when all routes are forgotten
+    def keep(self, buf, off, n, first, end):
+        """Routes.keep(): if there is no slot left, it forgets all topics."""
+        if len(self.routes.slot_of) == self.routes.slots:
+            self.slots_of.clear()
+        return self.inner_keep(buf, off, n, first, end)
+
+    def forget(self):
+        """Routes.forget()."""
+        self.inner_forget()
+        self.slots_of.clear()
 
     def add(self, conn, buf, off, n):
         name = bytes(buf[off : off + n])

@@ -33,9 +33,10 @@ def open_session(broker, conn, buf, fields):
         code = fields.v5.prepare(broker, conn, fields)
         if code:
             return refuse(broker, conn, code, fields)
-    user = broker.log_mask & _NOTICE and fields.read()
-    if user:
-        broker.conns.source[conn] = [broker.conns.source[conn], user]
+    user = fields.user or fields.read(fields.user_name)
+    source = broker.conns.source[conn]
+    if user and source and (broker.hooks or broker.log_mask & _NOTICE):
+        broker.conns.source[conn] = [source, user]
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
     if broker.journal_full and _needs_journal(broker, fields, session):

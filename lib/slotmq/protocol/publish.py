@@ -146,15 +146,9 @@ def is_wanted(broker, conn, buf, topic, n, size):
         if refused:
             return False
     session = broker.conns.session[conn]
-    if broker.acl and not broker.acl.may_publish(session, buf, topic, n):
-        return False
-    wanted = True
-    if broker.may_publish:
+    wanted = not broker.acl or broker.acl.may_publish(session, buf, topic, n)
+    if wanted and broker.may_publish:
         heap.lift()
-        client_id = broker.sessions.client_id(session)
-        wanted = broker.may_publish(client_id, bytes(buf[topic : topic + n]))
+        wanted = ondemand.take("embed.asking", broker.now).may_publish(broker, conn, buf, topic, n)
         heap.drop()
-    senders = broker.subscriptions.routes.senders
-    if senders and wanted:
-        senders.add(conn, buf, topic, n)
     return wanted

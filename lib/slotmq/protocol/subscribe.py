@@ -141,8 +141,8 @@ def may(broker, session, buf, off, n, qos, share=0):
         return False
     if broker.may_subscribe is None:
         return True
-    client_id = broker.sessions.client_id(session)
-    return broker.may_subscribe(client_id, bytes(buf[off : off + n]), qos)
+    asking = ondemand.take("embed.asking", broker.now)
+    return asking.may_subscribe(broker, session, bytes(buf[off : off + n]), qos)
 
 
 def _unsubscribe(broker, session, buf, off, n):

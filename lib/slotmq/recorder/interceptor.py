@@ -150,9 +150,9 @@ class RecordInterceptor:
         n = s.size - n
         self._message(conn, client, flags, s.tbuf, s.topic, s.topic_len, s.buf, at, n)
 
-    def _may_publish_once(self, client_id, topic):
+    def _may_publish_once(self, *asked):
         if self.answer is None:
-            self.answer = self.broker.hooks.may_publish(client_id, topic)
+            self.answer = self.broker.hooks.may_publish(*asked)
         return self.answer
 
     def _find_origin(self, buf, at, end):

@@ -19,8 +19,6 @@ _SLASH = const(47)
 
 
 class Subscriptions:
-    acl = None  # if there is one, a route has only receivers that may read the topic
-
     def __init__(self, limits, every):
         n = limits.subscriptions
         self.session = u16(n, _NONE)
@@ -145,13 +143,13 @@ class Subscriptions:
         self.needs_options = False
         self._reserve(self.most)
         first = self.top
-        self._walk(buf, off, n)
+        self.walk(buf, off, n)
         self._settle(first)
         if self.needs_options:
             self.top = first
             self._reserve(self.slots)
             first = self.top
-            self._walk(buf, off, n)
+            self.walk(buf, off, n)
             slot = self.routes.keep(buf, off, 0xFFFF, first, self.top)
             self.top = first
             return slot
@@ -162,9 +160,9 @@ class Subscriptions:
         if self.top + n > len(self.pool):
             self.forget_routes()
 
-    def _walk(self, buf, off, n):
-        # Visits every node whose filter matches the topic name.
-        first = self.top
+    def walk(self, buf, off, n):
+        # Visits every node whose filter matches the topic name. access/acl.py replaces this by a
+        # function that then removes who may not read it.
         end = off + n
         dollar = buf[off] == 36  # wildcards at the root do not see it [4.7.2-1]
         todo = self._todo
@@ -186,8 +184,6 @@ class Subscriptions:
             if not hidden:
                 depth = self._visit(depth, self.plus[node], stop + 1)
             depth = self._visit(depth, self.nodes.find(node, buf, at, stop - at), stop + 1)
-        if self.acl:
-            self.acl.filter(self, first, buf, off, n)
 
     def _visit(self, depth, node, at):
         if node == _NONE:

@@ -43,11 +43,13 @@ UPWARDS = (
     ("protocol", "v5.connect", "CONNECT has the version in it"),
     ("protocol", "v5.auth", "reason codes of a refused CONNECT"),
     ("protocol", "embed.publishing", "the program's own clients"),
+    ("protocol", "embed.asking", "the program's hooks"),
     ("journal", "protocol.subscribe", "the start unloads it, with what the journal used of it"),
     ("journal", "recorder.start", "the recorder starts between two steps of the journal's start"),
     ("net", "control", "the loop's end"),
     ("net", "status.log_full_tables", "texts of the log"),
     ("embed", "interceptors", "hooks and the program's clients stand before the broker"),
+    ("embed", "status.log_connections", "hooks get addresses as they are in the log"),
     ("broker", "control", "reload"),
     ("app", "recorder.start", "the program has a recorder"),
 )
