@@ -52,6 +52,14 @@ def _choose_fast_path(broker):
     s = broker.settings
     checks = broker.upgrade_qos or s.message_size_limit
     broker.plain = not (broker.may_publish or broker.acl or checks)
+    # asks(conn, buf, topic, n): may the client publish this? None: nobody is asked
+    hook = None
+    if broker.may_publish:
+        hook = ondemand.take("embed.asking", broker.now).Publishers(broker).ask
+    broker.asks = hook
+    if broker.acl:
+        broker.acl.hook = hook
+        broker.asks = broker.acl.asks
     # A hook may let its verdicts be kept, as those of acl_file are: then it is asked once for each
     # client and topic. What was allowed before is asked again.
     keeps = broker.may_publish and getattr(broker.hooks, "cache_verdicts", False)

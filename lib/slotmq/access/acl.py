@@ -46,6 +46,7 @@ class Acl:
         # than topic_bytes, so it matches no topic.
         self.scratch = bytearray(2 * limits.topic_bytes)
         self.topic = bytearray(limits.topic_bytes)  # of a stored message
+        self.hook = None  # what asks may_publish, if there is such a hook; control.py sets it
         self.denied = 0  # PUBLISH and wills
         self.quiet_until = -1  # tenths of a second: no further denial is logged before
         self.counted = -1  # the PUBLISH that was counted last
@@ -147,15 +148,22 @@ class Acl:
 
     # PUBLISH and wills
 
+    def asks(self, conn, buf, topic, n):
+        """Broker.asks: may the client publish this? The hook is asked after the rules."""
+        session = self.broker.conns.session[conn]
+        if not self.may_publish(session, buf, topic, n):
+            return False
+        if self.hook:
+            return self.hook(conn, buf, topic, n)
+        self.broker.subscriptions.routes.senders.add(conn, buf, topic, n)
+        return True
+
     def may_publish(self, session, buf, topic, n):
         """May the session publish this? Asked for each PUBLISH, and when a will goes out or a
         message that waited for PUBREL. If not, that is counted, and logged once a minute."""
-        broker = self.broker
         if self.may_write(session, buf, topic, n):
-            conn = broker.sessions.conn[session]
-            if conn != _NONE and not broker.may_publish:  # else the hook decides
-                broker.subscriptions.routes.senders.add(conn, buf, topic, n)
             return True
+        broker = self.broker
         packet = broker.stats[_PUBLISH_IN]
         if packet == self.counted and broker.record:
             return False  # the recorder asks once more about the same PUBLISH

@@ -18,7 +18,7 @@ def publish_stored(broker, msg, session):
     -> False: its client, whose session that is, may not publish it by now."""
     messages = broker.messages
     n = messages.read_topic(msg, broker.work, 0)
-    if broker.acl and session != _NONE and not broker.acl.may_publish(session, broker.work, 0, n):
+    if broker.acl and not broker.acl.may_publish(session, broker.work, 0, n):
         return False
     before = broker.no_commit
     broker.no_commit = 1

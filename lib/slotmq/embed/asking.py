@@ -4,7 +4,7 @@
 # Hooks with `with_peer = True` get one more argument, the last one: (user name, address) of the
 # client. The user name is None where CONNECT had none; the address is a text, or None for a client
 # of the program itself.
-from slotmq.platform import ondemand
+from slotmq.platform import heap, ondemand
 
 
 def peer(broker, conn, fields=None):
@@ -38,19 +38,27 @@ def may_have_will(broker, conn, fields):
     return _ask(broker, conn, broker.may_publish, args, fields)
 
 
-def may_publish(broker, conn, buf, topic, n):
-    """May the client publish this? Where answers are kept, a yes is."""
-    client_id = broker.sessions.client_id(broker.conns.session[conn])
-    args = (client_id, bytes(buf[topic : topic + n]))
-    if not _ask(broker, conn, broker.may_publish, args):
-        return False
-    senders = broker.subscriptions.routes.senders
-    if senders:
-        senders.add(conn, buf, topic, n)
-    return True
-
-
 def may_subscribe(broker, session, topic_filter, qos):
     """May the session subscribe?"""
     args = (broker.sessions.client_id(session), topic_filter, qos)
     return _ask(broker, broker.sessions.conn[session], broker.may_subscribe, args)
+
+
+class Publishers:
+    """Broker.asks of a broker with a hook may_publish."""
+
+    def __init__(self, broker):
+        self.broker = broker
+
+    def ask(self, conn, buf, topic, n):
+        """May the client publish this? Where answers are kept, a yes is."""
+        broker = self.broker
+        heap.lift()
+        client_id = broker.sessions.client_id(broker.conns.session[conn])
+        args = (client_id, bytes(buf[topic : topic + n]))
+        is_wanted = _ask(broker, conn, broker.may_publish, args)
+        heap.drop()
+        senders = broker.subscriptions.routes.senders
+        if senders and is_wanted:
+            senders.add(conn, buf, topic, n)
+        return is_wanted

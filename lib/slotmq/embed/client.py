@@ -93,12 +93,7 @@ class Client:
             raise OSError(_ENOTCONN)
         publishing.check_idle(broker)
         topic, payload = publishing.checked(broker, topic, payload, qos, retain)
-        n = len(topic)
-        session = broker.conns.session[self.conn]
-        if broker.acl and not broker.acl.may_publish(session, topic, 0, n):
-            return False
-        asking = broker.may_publish and ondemand.take("embed.asking", broker.now)
-        if asking and not asking.may_publish(broker, self.conn, topic, 0, n):
+        if broker.asks and not broker.asks(self.conn, topic, 0, len(topic)):
             return False
         return broker.publish(topic, payload, qos, retain)
 

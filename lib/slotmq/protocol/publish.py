@@ -145,10 +145,4 @@ def is_wanted(broker, conn, buf, topic, n, size):
         heap.drop()
         if refused:
             return False
-    session = broker.conns.session[conn]
-    wanted = not broker.acl or broker.acl.may_publish(session, buf, topic, n)
-    if wanted and broker.may_publish:
-        heap.lift()
-        wanted = ondemand.take("embed.asking", broker.now).may_publish(broker, conn, buf, topic, n)
-        heap.drop()
-    return wanted
+    return not broker.asks or broker.asks(conn, buf, topic, n)
