@@ -10,7 +10,7 @@
 # topic (tables/subscriptions.py), and a publisher that may write has a bit with the route
 # (fast/senders_*.py). Loaded and allocated only with acl_file; access/acl_file.py reads the file,
 # access/filters.py checks SUBSCRIBE. Does not allocate after construction, except to log a denial.
-from slotmq.fast import topic_matches
+from slotmq.fast import copy, topic_matches
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import const
@@ -107,7 +107,7 @@ class Acl:
                 if who == _EVERYBODY:
                     if self.owners.is_odd[session]:
                         return False
-                    size = self.expand(at, end, session, user)
+                    size = self.expand(at, end, session)
                     found = size > 0 and topic_matches(self.scratch, 0, size, buf, off, n)
                 else:
                     found = topic_matches(text, at, end - at, buf, off, n)
@@ -116,7 +116,7 @@ class Acl:
             at = end
         return False
 
-    def expand(self, at, end, session, user):
+    def expand(self, at, end, session):
         """Put the filter of a pattern into scratch, with names for %c and %u; -> its length.
 
         -1: it matches nothing, since it is too long or the client has no user name."""
@@ -127,15 +127,15 @@ class Acl:
             c = text[at]
             kind = text[at + 1] if c == _PERCENT and at + 1 < end else 0
             if kind == _C or kind == _U:
-                names = self.owners.names
-                if kind == _C:
-                    names = self.broker.sessions.names
-                    user = session
-                size = names.length[user] if user < names.slots else 0
+                ids = self.broker.sessions.names
+                name = self.owners.name(session) or b""
+                size = ids.length[session] if kind == _C else len(name)
                 if not size or n + size > len(out):
                     return -1
-                names.read(user, out, n)
-                user = self.owners.user[session]
+                if kind == _C:
+                    ids.read(session, out, n)
+                else:
+                    copy(out, n, name, 0, size)
                 n += size
                 at += 2
             else:

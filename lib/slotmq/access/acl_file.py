@@ -15,7 +15,6 @@ from slotmq.platform.runtime import const
 
 _ANONYMOUS = const(0xFFFD)
 _EVERYBODY = const(0xFFFB)
-_NAME_BLOCK = const(16)
 _MOST_ERRORS = const(20)
 _ERROR = const(1)
 _NOTICE = const(4)
@@ -79,8 +78,7 @@ class _Rules:
             name = acl.owners.name(session) if acl.broker.sessions.used(session) else None
             if name and name not in names:
                 names.append(name)
-        blocks = sum([(len(name) + _NAME_BLOCK - 1) // _NAME_BLOCK for name in names])
-        self.fits("users", max(len(names), (blocks + 1) // 2), limits.users)
+        self.fits("users", len(names), limits.users)
         if self.errors:
             raise ConfError("\n".join(self.errors))
 

@@ -27,7 +27,7 @@ def may_subscribe(acl, session, topic_filter):
         if who in (user, _EVERYBODY) and (acl.text[at] == 36) == (topic_filter[0] == 36):
             rule = bytes(acl.text[at:end])
             if who == _EVERYBODY:
-                size = acl.expand(at, end, session, user)
+                size = acl.expand(at, end, session)
                 rule = bytes(acl.scratch[: max(0, size)])
             levels = rule.split(b"/")
             if not acl.access[i]:

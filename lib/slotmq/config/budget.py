@@ -46,16 +46,17 @@ def access_rows(settings, limits):
 
 
 def owners_row(limits):
-    """With password_file or acl_file: which user each session has, and the users' names."""
+    """With password_file or acl_file: which user each session has; a name of 15 bytes for
+    each user."""
     n = limits.users
-    return ("session owners", 320 + n * 2 + _names(n, n * 32) + limits.sessions * 3, n)
+    return ("session owners", 200 + n * (6 + 32) + limits.sessions * 3, n)
 
 
 def acl_row(limits):
     """The row of acl_file: its rules, and publishers' bits."""
     rules = limits.acl_rules * 7 + limits.acl_bytes + 3 * limits.topic_bytes
     bits = _route_slots(limits) * ((limits.connections + 8) // 8)
-    return ("access lists", 400 + rules + bits, limits.acl_rules)
+    return ("access lists", 620 + rules + bits, limits.acl_rules)
 
 
 def users_row(limits):

@@ -70,7 +70,7 @@ shares 4 0 32767
 aliases 1 0 65535
 users 16 1 32767
 acl_rules 24 0 65000
-acl_bytes 768 0 16777216
+acl_bytes 640 0 16777216
 """
 
 
