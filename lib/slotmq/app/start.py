@@ -133,7 +133,7 @@ def _forget_what_made_it(broker, records):
         if made:
             type(made).__init__ = None
     limits = type(broker.limits)
-    limits.rows = limits.ram_bytes = limits.hole_bytes = None
+    limits.rows = limits.ram_bytes = limits.hole_bytes = limits.replaced = limits.__init__ = None
     for name in list(sys.modules):
         if name.startswith("slotmq_boards"):
             del sys.modules[name]
