@@ -29,4 +29,4 @@ def may_subscribe(model, user, topic_filter):
     """Is there a topic under this filter that may be read?"""
     some = [topic for topic in TOPICS if matches(topic_filter, topic)]
     some.append(topic_filter.replace(b"+", b"x").replace(b"#", b"x"))
-    return any([may_read(model, user, topic) for topic in some])
+    return any(may_read(model, user, topic) for topic in some)

@@ -16,12 +16,6 @@ FAULTS = (
         "    slot_of = routes.slot_of",
     ),
     Fault(
-        "the next client on a connection may publish what the one before it might",
-        "protocol/open_session.py",
-        "        senders.remove(conn)",
-        "        pass",
-    ),
-    Fault(
         "a route has receivers that may not read it",
         "access/acl.py",
         "            if self.reads(session, buf, off, n):\n                subs.pool",
