@@ -31,12 +31,12 @@ def text(board: str, file: Path | None) -> str:
     if settings.persistence:
         rows, more = [*rows, journal], []
     rows += (used := budget.access_rows(settings, limits))
-    for make, key in (
-        (budget.users_row, "password_file"),
-        (budget.acl_row, "acl_file"),
-        (budget.owners_row, "one of them"),
+    for row, key in (
+        (budget.users_row(limits), "password_file"),
+        (budget.acl_row(limits), "acl_file"),
+        (budget.owners_row(limits), "one of them"),
     ):
-        if (row := make(limits)) not in used:
+        if row not in used:
             more.append((*row[:2], f"more, with {key}"))
     rows = [*rows, ("tables", sum(row[1] for row in rows), ""), *more]
     return "\n".join("{:<16}{:>8}  {}".format(*row) for row in rows)
