@@ -129,6 +129,7 @@ FAULTS = (
         "    will = _NONE\n",
         "    if old != _NONE:\n        broker.end(old, _TAKEN_OVER)\n"
         "        lifecycle.detach(broker, old)\n    will = _NONE\n",
+        first=900,
     ),
     Fault(
         "Session Present is missing",
@@ -188,6 +189,7 @@ FAULTS = (
         "v5/send.py",
         "        if not first & _DUP:\n            return -1\n        source.left = 1",
         "        source.left = 1",
+        first=600,
     ),
     Fault(
         "No Local is ignored",
