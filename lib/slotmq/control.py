@@ -72,7 +72,9 @@ def _choose_fast_path(broker):
     short = short and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
     short = short and not broker.journal_full and not (broker.journal and broker.journal.limit)
-    broker.fast_path = broker.fast_columns if short else None
+    # on_publish is told who publishes: embed/publishers.py
+    told = getattr(broker.hooks, "with_peer", False) and hasattr(broker.hooks, "on_publish")
+    broker.fast_path = broker.fast_columns if short and not told else None
 
 
 def end(loop):

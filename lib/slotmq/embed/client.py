@@ -27,6 +27,7 @@ _EMFILE = const(24)
 _ENOTCONN = const(107)
 _EAGAIN = const(11)
 _FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
+_ALL = const(0x3FFFFFFF)
 
 
 class Client:
@@ -40,6 +41,7 @@ class Client:
         self._callbacks = []  # (filter, callback)
         self._inbox = bytearray(broker.limits.max_packet + 64)
         self._end = 0
+        self.written = 0  # bytes, modulo 2^30
         self._acks = bytearray()
         self._received = []  # QoS 2 ids between PUBLISH and PUBREL
         self._packet_id = 0
@@ -107,7 +109,12 @@ class Client:
         n = min(n, len(self._inbox) - self._end)
         copy(self._inbox, self._end, buf, off, n)
         self._end += n
+        self.written = self.written + n & _ALL
         return n
+
+    def taken(self):
+        """How many of the bytes that were written have left the inbox."""
+        return self.written - self._end & _ALL
 
     def send(self, data):
         return 0  # for fast/turn_cpython.py: the loop must write, so that callbacks are called
