@@ -1,4 +1,4 @@
-"""A Pico W with the recorder and the journal starts, and has 20 KB of heap free."""
+"""A Pico W with the recorder and the journal starts, and has 19.5 KB of heap free."""
 
 import pytest
 
