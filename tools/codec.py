@@ -78,14 +78,17 @@ def connect(
     keep_alive: int = 0,
     props: bytes = b"",
     will: tuple[bytes, bytes, int, bool, bytes] | None = None,
+    user: bytes | None = None,
 ) -> bytes:
     """will: (topic, payload, QoS, retain, props)"""
-    flags = 2 if clean else 0
+    flags = (2 if clean else 0) | (0 if user is None else 0x80)
     body = string(client_id)
     if will:
         topic, data, qos, retain, more = will
         flags |= 4 | qos << 3 | (32 if retain else 0)
         body += section(level, more) + string(topic) + string(data)
+    if user is not None:
+        body += string(user)
     head = string(b"MQIsdp" if level == 3 else b"MQTT") + bytes((level, flags))
     return packet(0x10, head + number(keep_alive) + section(level, props) + body)
 

@@ -30,4 +30,7 @@ LIMITS = Limits(
     route_entries=40000,
     shares=1024,
     aliases=16,
+    users=1000,
+    acl_rules=2000,
+    acl_bytes=131072,
 )

@@ -15,7 +15,7 @@ MUST_SEE = {
     *("full_messages", "full_deliveries", "full_received", "full_reassembly", "full_shares"),
     *("full_node_names", "full_retained_names", "full_message_bytes", "full_aliases"),
     *("wrapped", "takeover", "evicted", "expired_session", "will_sent", "alias", "shared"),
-    *("passed_on", "dropped", "sent_again", "no_heap"),
+    *("passed_on", "dropped", "sent_again", "no_heap", "denied", "another_user"),
     *("medium_none", "medium_flash", "medium_littlefs", "medium_host", "interval"),
     *("reboot_off", "reboot_stop", "reboot_cut", "reboot_cut_start", "reboot_cut_stop"),
     *("rot", "rot_lost_some", "filled", "full_journal", "cut_switch", *_RECORDS),

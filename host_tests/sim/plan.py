@@ -1,5 +1,7 @@
 # plan.py - what a seed decides in advance: the broker's limits and settings, the weather of the
 # network, the faults, and the clients.
+import sys
+
 from slotmq import Limits, Settings
 from slotmq_tools.sim.link import ALL, Weather
 from slotmq_tools.sim.machine import PERIOD
@@ -29,6 +31,10 @@ class Plan:
             self.settings.retry_interval = 0
         self.clock_base = numbers.choice((0, PERIOD - 500, PERIOD - 5000, PERIOD - 20000, 77))
         self.has_hook = Numbers(seed, 5).one_in(8)  # see Hooks in world.py
+        self.has_rules = Numbers(seed, 7).one_in(3)
+        if self.has_rules:
+            self.settings.acl_file = sys.argv[0].rpartition("/")[0] + "/rules.acl"
+            self.settings.allow_anonymous = True
         self.faults = numbers.choice((0, 1, 1, 2))  # how often connections are lost
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)

@@ -61,6 +61,9 @@ class Broker:
             from slotmq.access.users import Users
         columns = ondemand.take("fast.columns", 0)
         ondemand.take("control", 0)
+        access = None
+        if settings.acl_file or settings.password_file:
+            access = ondemand.take("access.owners", 0)
         # MicroPython searches for free memory from the beginning of the heap. A hole before
         # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
@@ -74,11 +77,15 @@ class Broker:
         self.conns = _create(Connections, limits, self.subscriptions.pool, self.sessions.conn)
         self.deliveries = _create(Deliveries, limits)
         self.retained = _create(Retained, limits, self.messages, self.deliveries.window)
+        self.on_reload = None
+        # Which user a session belongs to, and who may do what; None: nobody is asked
+        self.owners = self.acl = None
+        if access:
+            _create(access.make, self)
         self.users = None
         if settings.password_file:
             self.users = _create(Users, limits, settings.password_file)
         self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
-        self.on_reload = None
         # A topic at its beginning, a filter at its end
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
@@ -120,11 +127,10 @@ class Broker:
         if settings.mqtt_versions == 5:
             self.five = Version5(self)
             self.first_handlers = self.five.first
-        del hole
+        del hole, access
         gc.collect()
-        columns.make(
-            self
-        )  # sets tables and fast_columns, the first argument of functions in fast/
+        # sets tables and fast_columns, the first argument of functions in fast/
+        columns.make(self, settings.acl_file)
         self.hooks = None
 
     def apply_settings(self):
@@ -269,7 +275,7 @@ class Broker:
         self._loop().stopping = True
 
     def reload(self):
-        """Read the configuration again, if there is one."""
+        """Read the configuration again, if there is one, and the acl_file."""
         self.on_reload and self.on_reload()
 
     def dump_tree(self):

@@ -2,6 +2,7 @@
 # and shutdown. Loaded on demand; owns nothing. Control plane: may allocate.
 from slotmq.delivery import lifecycle
 from slotmq.fast import next_dirty
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -53,12 +54,31 @@ def apply_settings(broker):
 def _choose_fast_path(broker):
     # plain: is no check of a PUBLISH's sender, size and QoS needed?
     s = broker.settings
-    broker.plain = not (broker.may_publish or broker.upgrade_qos or s.message_size_limit)
+    checks = broker.upgrade_qos or s.message_size_limit
+    broker.plain = not (broker.may_publish or broker.acl or checks)
+    # asks(conn, buf, topic, n): may the client publish this? None: nobody is asked
+    hook = None
+    if broker.may_publish:
+        hook = ondemand.take("embed.asking", broker.now).Publishers(broker).ask
+    broker.asks = hook
+    if broker.acl:
+        broker.acl.hook = hook
+        broker.asks = broker.acl.asks
+    # A hook may let its verdicts be kept, as those of acl_file are: then it is asked once for each
+    # client and topic. What was allowed before is asked again.
+    keeps = broker.may_publish and getattr(broker.hooks, "cache_verdicts", False)
+    if keeps and not broker.subscriptions.routes.senders:
+        ondemand.take("fast.columns", broker.now).make(broker, True)
+    if broker.subscriptions.routes.senders:
+        broker.subscriptions.forget_routes()
     # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
-    short = broker.plain and broker.max_qos == 2 and not broker.queue_qos0
+    short = (keeps or not broker.may_publish) and not checks
+    short = short and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
     short = short and not broker.journal_full and not (broker.journal and broker.journal.limit)
-    broker.fast_path = broker.fast_columns if short else None
+    # on_publish is told who publishes: embed/publishers.py
+    told = getattr(broker.hooks, "with_peer", False) and hasattr(broker.hooks, "on_publish")
+    broker.fast_path = broker.fast_columns if short and not told else None
 
 
 def end(loop):

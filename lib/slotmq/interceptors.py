@@ -9,6 +9,9 @@
 #                                                 of a connection
 #   EventHooks                 hooks have on_...  CONNECT, AUTH, the end of a connection and of a
 #     embed/hooks.py                              turn
+#   Publishers                 these have         PUBLISH, PUBREL and wills
+#     embed/publishers.py      on_publish and
+#                              with_peer
 #   InProcessClients           the program asks   the end of a turn; which streams are polled
 #     embed/in_process.py      for a client
 #   LogTopics                  log_dest topic     the end of a turn
@@ -24,6 +27,7 @@ from slotmq.platform.runtime import const
 
 _CONNECT = const(1)
 _PUBLISH_TYPE = const(3)
+_PUBREL_TYPE = const(6)
 _SUBSCRIBE = const(8)
 _UNSUBSCRIBE = const(10)
 _AUTH_TYPE = const(15)
@@ -78,6 +82,17 @@ def hooks(broker, one):
     else:
         one.inner_finish_turn = loop.finish_turn
         loop.finish_turn = one.finish_turn
+
+
+def publishers(broker, one):
+    """Let the hook on_publish know who publishes: outside of the recorder."""
+    one.inner_handlers = broker.handlers
+    handlers = _with(broker.handlers, one.publish, _PUBLISH_TYPE, _PUBREL_TYPE)
+    broker.handlers = _with(handlers, one.publish_will, _OF_WILL)
+    five = broker.five
+    if five:
+        one.inner_handlers5 = five.handlers
+        five.handlers = _with(five.handlers, one.publish, _PUBLISH_TYPE, _PUBREL_TYPE)
 
 
 def in_process(broker, one):

@@ -13,7 +13,7 @@ _OF_VERSION_5 = ("version 5", "aliases", "shares")
 
 
 def text(board: str, file: Path | None) -> str:
-    """A line for each owner of memory, their sum, and the journal if it is not among them."""
+    """A line for each owner of memory, their sum, then what other keys add."""
     limits, settings = preset(board), Settings()
     if file:
         reader: Any = mosquitto_conf.Reader(str(file), limits, is_foreign=True)
@@ -28,12 +28,15 @@ def text(board: str, file: Path | None) -> str:
     ]
     journal = budget.journal(limits)
     more = [(*journal[:2], "more, with persistence true")]
-    users = budget.users(limits)
     if settings.persistence:
         rows, more = [*rows, journal], []
-    if settings.password_file:
-        rows.append(users)
-    else:
-        more.append((*users[:2], "more, with password_file"))
+    rows += (used := budget.access_rows(settings, limits))
+    for row, key in (
+        (budget.users_row(limits), "password_file"),
+        (budget.acl_row(limits), "acl_file"),
+        (budget.owners_row(limits), "one of them"),
+    ):
+        if row not in used:
+            more.append((*row[:2], f"more, with {key}"))
     rows = [*rows, ("tables", sum(row[1] for row in rows), ""), *more]
     return "\n".join("{:<16}{:>8}  {}".format(*row) for row in rows)

@@ -101,6 +101,8 @@ persistent_client_expiration|never|seconds, or with `h`, `d`, `w`, `m` or `y`, t
 outlives its connection at most; 0: as the client asked
 response_information|own|sent to MQTT 5.0 clients that ask for it
 server_reference|own|another server, sent to clients that are refused because a table is full
+acl_file|=|who may read and write which topics, see [access lists](#access-lists); a reload reads \
+the file again
 retry_interval|own|seconds until an unacknowledged packet is sent again; 0: only after a \
 reconnect
 set_tcp_nodelay|false|`false`: TCP delays a small packet until the previous one is acknowledged

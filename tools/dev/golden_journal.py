@@ -60,11 +60,11 @@ class Client:
 class Scene:
     """A broker with its journal on a medium; poller, clock and listener of its loop."""
 
-    def __init__(self, medium: Any) -> None:
+    def __init__(self, medium: Any, acl_file: str | None = None) -> None:
         self.ms = 0
         self.waiting: list[Client] = []
         self.streams: list[Client] = []
-        settings = Settings(sys_interval=0, qos2_delivery="release")
+        settings = Settings(sys_interval=0, qos2_delivery="release", acl_file=acl_file)
         self.broker = Broker(Limits(**LIMITS), settings)
         self.broker.loop = Loop(self.broker, self, self)
         self.broker.loop.listeners.add(self, self.accept)
@@ -98,7 +98,9 @@ class Scene:
     ) -> Client:
         client = Client()
         self.waiting.append(client)
-        return self.send(client, codec.connect(level, name.encode(), clean, 0, props, will))
+        user = name[:1].encode() if self.broker.owners and name != "old" else None
+        packet = codec.connect(level, name.encode(), clean, 0, props, will, user)
+        return self.send(client, packet)
 
     def send(self, client: Client, *packets: bytes) -> Client:
         for packet in packets:
@@ -164,26 +166,34 @@ def _retained(scene: Scene, writer: Client, five: Client) -> None:
     scene.send(five, codec.publish(5, b"state/far", b"0", 0, 0, 1, 0, FAR))
 
 
-def file_bytes() -> bytes:
+def file_bytes(acl_file: str | None = None) -> bytes:
     """The journal file that the scene leaves."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal"
         medium = FileMedium(str(path), SNAPSHOT, 1 << 20)
-        play(Scene(medium))
+        play(Scene(medium, acl_file))
         medium.close()
         return path.read_bytes()
 
 
-def flash_bytes() -> bytes:
+def flash_bytes(acl_file: str | None = None) -> bytes:
     """The flash region that the scene leaves."""
     chip = Flash(BLOCKS)
-    play(Scene(FlashMedium(chip, SNAPSHOT)))
+    play(Scene(FlashMedium(chip, SNAPSHOT), acl_file))
     return bytes(chip.data)
 
 
 def make() -> dict[str, bytes]:
-    """The golden files of this version by name."""
-    return {f"version-{VERSION}.file": file_bytes(), f"version-{VERSION}.flash": flash_bytes()}
+    """The golden files by name: of this version, and of version 2, for brokers without users."""
+    with tempfile.TemporaryDirectory() as folder:
+        rules = Path(folder) / "acl"
+        rules.write_text("pattern readwrite #\n")
+        return {
+            f"version-{VERSION - 1}.file": file_bytes(),
+            f"version-{VERSION - 1}.flash": flash_bytes(),
+            f"version-{VERSION}.file": file_bytes(str(rules)),
+            f"version-{VERSION}.flash": flash_bytes(str(rules)),
+        }
 
 
 @click.command()

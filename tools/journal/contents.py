@@ -15,7 +15,7 @@ from .image import Image
 
 _NONE = 0xFFFF
 _NEVER = 0x3FFFFFFF
-_CLEAN, _CONNECTED, _WILL = 1, 2, 4
+_CLEAN, _CONNECTED, _WILL, _OWNED = 1, 2, 4, 16
 
 
 class Message(NamedTuple):
@@ -108,15 +108,20 @@ def _head(contents: Contents, body: bytes) -> None:
 
 def _session(contents: Contents, body: bytes) -> None:
     slot, flags = u16(body, 0), body[2]
-    client_id = body[25:].decode()
+    user, start = None, 25
+    if flags & _OWNED:
+        start = 27 + u16(body, 25)
+        user = body[27:start].decode()
+    client_id = body[start:].decode()
     # As journal/restore.py: a clean session has no rows, and a new client in a slot does not
     # inherit the rows of the last one.
     before = contents.clients.get(slot)
-    if flags & _CLEAN or not before or before["client_id"] != client_id:
+    if flags & _CLEAN or not before or (before["client_id"], before["user"]) != (client_id, user):
         _session_gone(contents, body)
     will = contents.messages[u16(body, 11)] if flags & _WILL else None
     contents.clients[slot] = {
         "client_id": client_id,
+        "user": user,
         "expiry_s": 0 if flags & _CLEAN else _seconds(u32(body, 7)),
         "was_connected": bool(flags & _CONNECTED),
         "left": None if flags & _CONNECTED else signed(u32(body, 3)),

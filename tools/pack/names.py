@@ -87,7 +87,12 @@ _GIVEN = ("Client",)
 # Methods of an object that replaces scram.Scram
 _AUTHENTICATION = "auth forget user"
 _ALWAYS = (NATIVE, CORE, APP, FIVE)  # files that are always loaded
-_ON_REQUEST = ("journal", "record", "writer", "compaction", "restore", "segments", "in_process")
+# Files that only some configurations load; their names are chosen last
+_ON_REQUEST = (
+    *("journal", "record", "writer", "compaction", "restore", "segments", "in_process"),
+    *("acl", "session_owners", "senders", "recheck", "denials", "filters"),
+    *("users", "login", "scram"),
+)
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Calls that look up a name, which is their second argument, or the first one of __dict__.get
@@ -156,10 +161,10 @@ class Names:
             if self.is_known(program, m)
         }
         found = sorted(set(_attributes(program)))
-        # The names that take no heap go to files that are always loaded first, and last to those
-        # that are loaded only on request.
+        # The names that take no heap go first to what files that are always loaded give or use,
+        # and last to what only files that are loaded on request do.
         ranked = [[f for f in program.files if _rank(f) <= rank] for rank in (0, 1)]
-        sooner = [set(_attributes(program, files)) for files in ranked]
+        sooner = [{*_attributes(program, files), *_used(program, files)} for files in ranked]
         found.sort(key=lambda name: sum(name not in names for names in sooner))
         self.attributes = dict(
             zip(
@@ -332,9 +337,11 @@ def _attributes(program: Program, files: Iterable[str] = ()) -> Iterator[str]:
             yield from in_class(node)
 
 
-def _used(program: Program) -> Iterator[str]:
+def _used(program: Program, files: Iterable[str] = ()) -> Iterator[str]:
     """The attributes that are used of anything but an imported module of the package."""
-    for module in program.modules.values():
+    modules = [name for file in files for name in program.files[file]] or program.modules
+    for name in modules:
+        module = program.modules["" if name == INIT else name]
         for line in module.body:
             for node in ast.walk(line):
                 if isinstance(node, ast.Attribute) and not _is_module(module, node.value):

@@ -36,6 +36,12 @@ _ENTRIES = (
     "recorder.writer recorder.interceptor",
     "fast.record_words_viper",
     "recorder.segments",
+    # Access lists
+    "fast.senders_viper",
+    "access.owners",
+    "access.acl",
+    "access.recheck_sessions",
+    "access.acl_file",
     # The surrounding program's messages and clients
     "embed.publishing",
     "embed.in_process",
@@ -45,6 +51,8 @@ _NAMED = {"broker": CORE, "v5.extension": FIVE, "app.start": "start"}
 _NAMED |= {"journal.writer": "journal", "journal.start": "jstart"}
 _NAMED |= {"status.log_connections": "log_text", "status.log_full_tables": "log_full"}
 _NAMED |= {"recorder.writer": "recorder", "recorder.start": "record"}
+# MicroPython interns the texts of a file that have at most 10 characters, and interned texts stay.
+_NAMED |= {"access.owners": "session_owners", "embed.asking": "ask_the_hooks"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 _WITH_NATIVE = "platform.arrays"  # modules with native code import it
 

@@ -43,4 +43,4 @@ def test_every_client_logs_in(name: str, tmp_path: Path) -> None:
 
 def test_their_tables_stay_small() -> None:
     limits = limits_of("RPI_PICO_W").replaced({"users": USERS})
-    assert budget.users(limits)[1] <= TABLES
+    assert budget.users_row(limits)[1] <= TABLES

@@ -7,6 +7,12 @@ import sys
 from seeded import Numbers, shown
 
 from slotmq.fast import Arena, Names, Routes
+from slotmq.platform.runtime import MICROPYTHON
+
+if MICROPYTHON:
+    from slotmq.fast.senders_viper import make
+else:
+    from slotmq.fast.senders_cpython import make
 
 NONE = 0xFFFF
 TEXTS = [b"", b"a", b"b", b"aa", b"a" * 15, b"a" * 16, b"a" * 17, b"a" * 32, b"a" * 31 + b"b"]
@@ -104,13 +110,19 @@ class Sets:
             print("name", slot, names.scope[slot], names.length[slot], n, shown(out[: n + 2]))
 
 
+CONNECTIONS = 11
+
+
 class Ways:
-    """Routes: a cache may forget, but never give another topic's entries."""
+    """Routes: a cache may forget, but never give another topic's entries, nor allow what a
+    connection was not allowed."""
 
     def __init__(self, numbers):
         self.numbers = numbers
         self.routes = Routes(numbers.choice((1, 2, 5, 16)), numbers.choice((8, 32)))
         self.known = {}
+        self.senders = self.routes.senders = make(self.routes, CONNECTIONS)
+        self.allowed = set()  # (connection, topic)
 
     def step(self):
         numbers = self.numbers
@@ -133,6 +145,17 @@ class Ways:
         print("route right", shown(topic), entries == self.known.get(topic))
         again = self.routes.find(buf, off, len(topic))
         print("remembered", again == slot or (len(topic) > self.routes.topic_bytes and again < 0))
+        conn = numbers.below(CONNECTIONS)
+        if numbers.one_in(2):
+            self.senders.add(conn, buf, off, len(topic))
+            self.allowed.add((conn, topic))
+            print("allowed", again < 0 or bool(self.senders.may(conn, again)))
+        elif numbers.one_in(3):
+            self.senders.remove(conn)
+            self.allowed = {each for each in self.allowed if each[0] != conn}
+        for other in range(CONNECTIONS if again >= 0 else 0):
+            if self.senders.may(other, again) and (other, topic) not in self.allowed:
+                print("not allowed", other, shown(topic))
         if numbers.one_in(20):
             self.routes.forget()
             self.known = {}

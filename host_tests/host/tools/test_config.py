@@ -201,10 +201,10 @@ class TestBudget:
         output = slotmq("budget", *arguments).output.splitlines()[1:]
         return {line[:16].strip(): int(line[16:24]) for line in output}
 
-    def test_behind_the_sum_are_the_journal_and_the_users(self) -> None:
+    def test_behind_the_sum_is_what_other_keys_add(self) -> None:
         sizes = self.sizes("--board", "RPI_PICO_W")
-        assert list(sizes)[-3:] == ["tables", "journal", "users"]
-        assert sum(list(sizes.values())[:-3]) == sizes["tables"]
+        assert list(sizes)[-5:] == ["tables", "journal", "users", "access lists", "session owners"]
+        assert sum(list(sizes.values())[:-5]) == sizes["tables"]
 
     def test_with_the_limits_of_a_configuration(self, tmp_path: Path) -> None:
         file = conf(tmp_path, "limit queued 20", "limit deliveries 180")
@@ -215,9 +215,9 @@ class TestBudget:
     def test_with_its_journal_and_users_and_without_version_5(self, tmp_path: Path) -> None:
         lines = "persistence true", "mqtt_versions 3", "password_file users"
         sizes = self.sizes("-c", conf(tmp_path, *lines))
-        assert list(sizes)[-3:] == ["journal", "users", "tables"]
+        assert list(sizes)[-5:] == ["journal", "session owners", "users", "tables", "access lists"]
         assert "version 5" not in sizes
-        assert sum(list(sizes.values())[:-1]) == sizes["tables"]
+        assert sum(list(sizes.values())[:-2]) == sizes["tables"]
 
     def test_a_bad_file(self, tmp_path: Path) -> None:
         result = slotmq("budget", "-c", conf(tmp_path, "limit queued x"))

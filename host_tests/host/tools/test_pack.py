@@ -247,14 +247,22 @@ def test_internal_names_become_short() -> None:
         assert name in core
 
 
+def test_no_definition_has_a_name_of_arguments() -> None:
+    """An argument would hide it within its function."""
+    modules = {name: source.read_text() for name, source in sources("slotmq").items()}
+    given = names.Names(Program(modules)).definitions.values()
+    assert [name for name in given if len(name) == 1] == []
+
+
 PACKED = """
-__init__ alias_space app asyncio_task auth budget capacities client_id columns compaction connect
-control core epoch esp32_memory flush hooks in_process interceptors journal journal_viper jstart
-location log_dests log_full log_reasons log_text log_topics login lwip lwip_layout medium_file
-medium_file_start medium_flash medium_flash_start mosquitto_conf other_keys plugins policies
-publishing quota rare_kinds record record_viper record_words_viper recorder reload remote restore
-retry scram segments shared_session_end start subscribe sys_state sys_topics tree_text users
-users_file v5 v5_connect v5_subscribe viper
+__init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth budget capacities client_id
+columns compaction connect control core denials epoch esp32_memory filters flush hooks in_process
+interceptors journal journal_viper jstart location log_dests log_full log_reasons log_text
+log_topics login lwip lwip_layout medium_file medium_file_start medium_flash medium_flash_start
+mosquitto_conf other_keys plugins policies publishers publishing quota rare_kinds
+recheck_sessions record record_viper record_words_viper recorder reload remote restore retry
+scram segments senders_viper session_owners shared_session_end start subscribe sys_state
+sys_topics tree_text users users_file v5 v5_connect v5_subscribe viper
 """
 
 

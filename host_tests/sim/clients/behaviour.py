@@ -38,6 +38,8 @@ def _talk(client, numbers):
         client.unsubscribe()
     elif what == 97 or _wants_ping(client):
         client.ping()
+    if client.world.plan.has_rules and numbers.one_in(60):
+        client.pretend()
     if plan.disconnects and numbers.below(300) < plan.disconnects:
         DISCONNECTS[numbers.below(len(DISCONNECTS))](client)
 

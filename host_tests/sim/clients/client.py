@@ -7,6 +7,7 @@ from slotmq_tools import codec
 from slotmq_tools.sim.numbers import Numbers
 
 from ..messages import least
+from ..model.rights import user_of
 from .sender import Sender
 
 _RECEIVE_MAX, _ALIAS_MAX = 0x21, 0x22
@@ -19,6 +20,7 @@ class Connecting:
     expiry = 0
     will = None
     will_delay = 0
+    user = None
     receive_max = packet_max = 0
 
 
@@ -59,6 +61,7 @@ class Client(Sender):
         self.link = self.world.open(self, plan.index * 1000 + self.links, plan.level)
         self._fresh()
         spec = Connecting()
+        spec.user = user_of(plan.name) if self.world.plan.has_rules else None
         spec.clean = self.numbers.percent(plan.is_clean) if clean is None else clean
         if plan.level == 5:
             spec.expiry = 0 if clean else plan.expiry
@@ -68,8 +71,23 @@ class Client(Sender):
             self._make_will(spec)
         if spec.clean:
             self._forget()
-        data = codec.connect(plan.level, plan.name, spec.clean, plan.keep_alive, *self._more(spec))
+        more = self._more(spec)
+        data = codec.connect(
+            plan.level, plan.name, spec.clean, plan.keep_alive, *more, user=spec.user
+        )
         self.send(data, "connect", spec, plan.name)
+
+    def pretend(self):
+        """Another user connects with this client id, and goes at once. It may do nothing but use
+        c/#."""
+        mine, self.link = self.link, self.world.open(self, self.plan.index * 1000 + 999, 4)
+        spec = Connecting()
+        spec.user = b"stranger"
+        spec.clean = self.numbers.one_in(2)
+        data = codec.connect(4, self.plan.name, spec.clean, 0, b"", None, user=spec.user)
+        self.send(data, "connect", spec, self.plan.name)
+        self.link.ended = True
+        self.link = mine
 
     def _make_will(self, spec):
         will = spec.will = self.message(self.numbers.choice((0, 1, 2)))

@@ -6,7 +6,7 @@
 #
 # Here: windows, and sessions with their connections. The effect of each packet is in packets.py,
 # the deliveries of a published message in routing.py.
-from . import queue_check, routing, shared_subscriptions, tables
+from . import queue_check, rights, routing, shared_subscriptions, tables
 from .observations import NO_REFUSALS, Observations
 from .packets import HANDLERS
 from .quotas import Quotas
@@ -127,6 +127,8 @@ class Model(Observations):
         if old and old.link and tables.is_taken_over(self.world, old.link):
             if not is_in:
                 self.fail("%s is taken over by one that is refused", name)
+            if self.is_anothers(old, spec):
+                self.fail("%s is taken over by another user", name)
             old.link.taken_over = True
             self.world.events["takeover"] += 1
             self.detach(old.link)
@@ -134,7 +136,9 @@ class Model(Observations):
         self.find_evicted_sessions(refusals, name)
         if not is_in:
             full = refusals.connections or refusals.sessions or refusals.messages
-            if not full:
+            if not full and self.is_anothers(old, spec):
+                self.world.events["another user"] += 1
+            elif not full:
                 self.fail("link %d of %s is refused without a reason", link.number, name)
             if refusals.sessions and not refusals.connections:
                 self.check_session_refusal(not self.session_lifetime(link.level, spec)[0])
@@ -142,15 +146,19 @@ class Model(Observations):
             link.pending_answers.append(("connack", 0, True))
             return
         old = self.find_session(name)
-        if old and spec.clean:
+        if old and (spec.clean or self.is_anothers(old, spec)):
             self.note_journal_change(old)
             self.end_session(old)
         session = self.find_session(name)
         link.resumed = bool(session)
         link.pending_answers.append(("connack", 1 if session and link.level > 3 else 0, False))
-        self.attach(link, session or self.create_session(name, link.level), spec)
+        self.attach(link, session or self.create_session(name, link.level, spec.user), spec)
         if not old and not link.session.clean:
             self.check_session_limit(name)
+
+    def is_anothers(self, session, spec):
+        """Does the session belong to another user than that of this CONNECT?"""
+        return self.world.plan.has_rules and session and session.user != spec.user
 
     def restart(self, broker):
         """After a reboot, before the broker has read its journal."""
@@ -160,8 +168,9 @@ class Model(Observations):
         self.groups_being_routed = []
         self.being_routed = []
 
-    def create_session(self, name, level):
+    def create_session(self, name, level, user):
         session = Session(name, level, self.creations)
+        session.user = user
         self.sessions.append(session)
         return session
 
@@ -223,7 +232,8 @@ class Model(Observations):
     def send_will(self, session):
         will, session.will, session.will_due = session.will, None, None
         self.world.events["will sent"] += 1
-        routing.publish(self, will, session, True)
+        if rights.may_write(self, session.user, will.topic):
+            routing.publish(self, will, session, True)
 
     def end_session(self, session):
         """The broker has discarded a session."""

@@ -2,7 +2,7 @@
 #
 # Packets are tuples (kind, ...), as clients/client.py sends them. `refusals`: what the broker has
 # counted as refused in this window. The tables tell whether that was this packet.
-from . import routing, tables
+from . import rights, routing, tables
 from .delivery import RELEASED, SENT_1, SENT_2
 from .session import Subscription
 
@@ -22,7 +22,7 @@ def handle_publish(model, link, packet, refusals):
     if refusals.aliases:
         link.ignores_input = True
         return
-    found = is_wanted(model, msg) and routing.publish(model, msg, session)
+    found = is_wanted(model, msg, session) and routing.publish(model, msg, session)
     if qos:
         link.pending_answers.append(("ack", 4, packet_id, found))
 
@@ -37,7 +37,10 @@ def was_refused(model, link, qos, packet_id):
     return True
 
 
-def is_wanted(model, msg):
+def is_wanted(model, msg, session):
+    if not rights.may_write(model, session.user, msg.topic):
+        model.world.events["denied"] += 1
+        return False
     most = model.broker.settings.message_size_limit
     return not most or msg.size <= most
 
@@ -50,7 +53,7 @@ def handle_publish_qos_2(model, link, msg, packet_id, refusals):
             link.ignores_input = True
             return
         waits = model.settings.qos2_delivery == "release"  # for PUBREL
-        wanted = is_wanted(model, msg)
+        wanted = is_wanted(model, msg, session)
         if msg.expiry is not None:
             routing.begin_to_expire(model, msg)
         stored = tables.has_received(model.broker, session.name, packet_id)
@@ -109,10 +112,13 @@ def handle_subscribe(model, link, packet, refusals):
 
 def subscribe(model, link, text, group, options, identifier, refusals):
     session = link.session
+    may = rights.may_subscribe(model, session.user, text)
     if not tables.subscribed(model.broker, session.name, text, group):
-        if not refusals.subscriptions:
+        if may and not refusals.subscriptions:
             model.fail("%s has no subscription %s", session.name, text)
         return False
+    if not may:
+        model.fail("%s may not subscribe to %s", session.name, text)
     sub = session.subscription(text, group)
     is_new = sub is None
     if is_new:

@@ -5,6 +5,7 @@
 from ..messages import matches
 from . import tables
 from .delivery import Delivery
+from .rights import may_read
 from .session import Scan
 
 
@@ -53,6 +54,8 @@ class Retained:
         """Scans that still run may deliver another message for this topic, or none."""
         for session in self.model.sessions:
             for scan in session.scans:
+                if not may_read(self.model, session.user, topic):
+                    continue
                 if scan.open and matches(scan.subscription.filter, topic):
                     scan.expected[topic] = None
                     if msg and msg.size:
@@ -99,7 +102,9 @@ class Retained:
         scan = Scan(subscription, link)
         session.scans.append(scan)
         for topic in self.messages:
-            if matches(scan.subscription.filter, topic):
+            if matches(scan.subscription.filter, topic) and may_read(
+                self.model, session.user, topic
+            ):
                 msg = self.messages[topic]
                 scan.expected[topic] = msg
                 scan.possible[topic] = [msg]

@@ -1,5 +1,6 @@
 # routing.py - a message is published: which deliveries each session and each group must get.
 from ..messages import matches
+from . import rights
 from .delivery import Delivery
 from .shared_subscriptions import GroupMessage
 
@@ -32,6 +33,8 @@ def begin_to_expire(model, msg):
 
 
 def route_to_session(model, session, msg, sender, moment_unknown, groups):
+    if not rights.may_read(model, session.user, msg.topic):
+        return False
     matched = session.matching(msg.topic)
     before = [sub for sub in session.removed if matches(sub.filter, msg.topic)]
     changed = before + [sub for sub in matched if sub.turn == model.world.turns]

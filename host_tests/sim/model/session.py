@@ -44,6 +44,7 @@ class Session:
         self.name = name
         self.creations = creations  # [running number of deliveries], shared by all sessions
         self.level = level
+        self.user = None  # its user name
         self.link = None
         self.links = 0  # number of connections that it has had
         self.packet_max = 0  # Maximum Packet Size of its last connection

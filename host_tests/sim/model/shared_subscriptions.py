@@ -1,6 +1,7 @@
 # shared_subscriptions.py - messages for groups. One member of a group gets each message; which
 # one, only the broker's deliveries table shows.
 from .delivery import QUEUED, SENT_1, Delivery
+from .rights import may_read
 
 
 class GroupMessage:
@@ -73,7 +74,8 @@ def pass_on(model, session):
         members = []
         for other in model.sessions:
             for sub in other.subscriptions:
-                if (sub.group, sub.filter) == delivery.group:
+                may = may_read(model, other.user, delivery.msg.topic)
+                if may and (sub.group, sub.filter) == delivery.group:
                     members.append((other, sub.copy()))
         if members:
             passed = GroupMessage(delivery.msg, delivery.group, members)

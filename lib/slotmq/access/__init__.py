@@ -1,1 +1,1 @@
-# access: who may come in; loaded where a file of users is configured.
+# access: who may do what: the users that own sessions, and the rules of acl_file.

@@ -76,7 +76,7 @@ def _start(app, argv):
             app.settings, app.limits, lines, warnings = borrow(
                 "config.mosquitto_conf", "load", app.conf, app.limits, app.is_public
             )
-        rows = borrow("config.budget", "rows", app.limits)
+        rows = borrow("config.budget", "rows", app.limits, app.settings)
         if app.settings.mqtt_versions == 3:
             ondemand.forget("v5.extension")
             rows = [row for row in rows if row[0] not in _OF_VERSION_5]
@@ -84,8 +84,6 @@ def _start(app, argv):
             from slotmq.journal.writer import Journal  # noqa: F401
 
             rows.append(borrow("config.budget", "journal", app.limits))
-        if app.settings.password_file:
-            rows.append(borrow("config.budget", "users", app.limits))
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
@@ -135,8 +133,11 @@ def _forget_what_made_it(broker, records):
         # The Recorder makes Names later, and then removes these two constructors itself.
         if made and not (records and path.split(".")[-1] in _NAMES_ARENA.split()):
             type(made).__init__ = None  # `del` would leave its entry in the class's table
+    for made in (broker.owners, broker.acl):  # not by name: so these can be short
+        if made:
+            type(made).__init__ = None
     limits = type(broker.limits)
-    limits.rows = limits.ram_bytes = limits.hole_bytes = None
+    limits.rows = limits.ram_bytes = limits.hole_bytes = limits.replaced = limits.__init__ = None
     for name in list(sys.modules):
         if name.startswith("slotmq_boards"):
             del sys.modules[name]
@@ -192,6 +193,7 @@ def _check_heap(rows, spare):
     size, owner = sizes[0]
     need = sum([row[1] for row in rows])
     limit = {"messages": "message_bytes", "version 5": "subscriptions", "shared": "rx_bytes"}
+    limit["access lists"] = "acl_bytes"
     lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
     text = "%s: the tables take %d bytes, and " % (_heap(), need)
     if MICROPYTHON and need + spare > free:

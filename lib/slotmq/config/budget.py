@@ -6,8 +6,9 @@
 # A test compares the sum with gc.mem_alloc().
 
 
-def rows(limits):
-    """The heap of all tables: [(owner, bytes, how many)]."""
+def rows(limits, settings=None):
+    """The heap of all tables: [(owner, bytes, how many)]; with the settings' files of users and
+    rules."""
     return [
         _connections(limits),
         ("reassembly", limits.reassembly * (limits.max_packet + 2), limits.reassembly),
@@ -27,7 +28,7 @@ def rows(limits):
         ),
         # the receive buffer, the work buffer for a topic and a filter, the Broker itself
         ("shared", 1168 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
-    ]
+    ] + (access_rows(settings, limits) if settings else [])
 
 
 def journal(limits):
@@ -36,7 +37,29 @@ def journal(limits):
     return ("journal", 848 + buf + limits.deliveries, 1)
 
 
-def users(limits):
+def access_rows(settings, limits):
+    """The rows of password_file and acl_file."""
+    found = [owners_row(limits)] if settings.password_file or settings.acl_file else []
+    if settings.password_file:
+        found.append(users_row(limits))
+    return found + ([acl_row(limits)] if settings.acl_file else [])
+
+
+def owners_row(limits):
+    """With password_file or acl_file: which user each session has; a name of 15 bytes for
+    each user."""
+    n = limits.users
+    return ("session owners", 200 + n * (6 + 32) + limits.sessions * 3, n)
+
+
+def acl_row(limits):
+    """The row of acl_file: its rules, and publishers' bits."""
+    rules = limits.acl_rules * 7 + limits.acl_bytes + 3 * limits.topic_bytes
+    bits = _route_slots(limits) * ((limits.connections + 8) // 8)
+    return ("access lists", 620 + rules + bits, limits.acl_rules)
+
+
+def users_row(limits):
     """The row of the users, with password_file: columns, a name of 15 bytes for each, failures."""
     n = limits.users
     failures = 3 * 13 * max(8, limits.connections)
@@ -55,10 +78,15 @@ def _sessions(limits):
     return ("sessions", 784 + n * (60 + 2 * limits.received) + _names(n, ids), n)
 
 
-def _routes(limits):
+def _route_slots(limits):
     n = 1
     while n * 2 <= limits.routes:
         n *= 2
+    return n
+
+
+def _routes(limits):
+    n = _route_slots(limits)
     entries = 2 * limits.route_entries + limits.sessions
     return ("routes", 208 + n * (8 + limits.route_topic_bytes) + entries, n)
 

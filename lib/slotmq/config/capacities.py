@@ -35,7 +35,10 @@
 #   route_entries    receivers of all cached topics
 #   shares           groups of shared subscriptions
 #   aliases          topic aliases of a connection, in each direction
-#   users            users of password_file; without one they take no heap
+#   users            users of password_file, and names that sessions belong to, with acl_file;
+#                    without these files they take no heap
+#   acl_rules        rules of the acl_file
+#   acl_bytes        their filters
 FIELDS = """\
 connections 4 1 1023
 sessions 8 1 8191
@@ -48,7 +51,7 @@ client_id_bytes 64 23 65535
 retained 32 0 65000
 retained_name_bytes 1024 0 1048560
 messages 64 1 65000
-message_bytes 12416 256 67108864
+message_bytes 12288 256 67108864
 message_block 64 16 4096
 deliveries 80 1 65000
 inflight 16 1 65000
@@ -65,7 +68,9 @@ route_topic_bytes 32 8 1024
 route_entries 48 8 65000
 shares 4 0 32767
 aliases 1 0 65535
-users 16 1 65000
+users 16 1 32767
+acl_rules 24 0 65000
+acl_bytes 640 0 16777216
 """
 
 

@@ -38,7 +38,6 @@ instead; let a TLS proxy forward to a listener on 127.0.0.1
 refused|websockets_origin http_dir|there are no WebSockets and no HTTP; clients connect by TCP
 refused|enable_proxy_protocol proxy_protocol_v2_require_tls=false|there is no PROXY protocol; \
 let the proxy forward plain TCP
-refused|acl_file|not yet; hooks of a Python program decide who may publish and subscribe
 plugin|plugin plugin_load plugin_use global_plugin auth_plugin plugin_opt_* auth_opt_*|only \
 `mosquitto_password_file.so` and `mosquitto_acl_file.so`, which are built in; hooks of a Python \
 program do what others do

@@ -26,6 +26,8 @@ def reload_app(program):
     program.broker.apply_settings()
     if program.settings.password_file:
         borrow("access.users_file", "reload", program.broker, log.write)
+    if program.broker.acl:
+        program.broker.acl.reload()
     for line in warnings:
         log.write(_WARNING, line)
     log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))

@@ -52,6 +52,7 @@ class Settings:
     persistent_client_expiration = 0  # the longest session expiry, in seconds; 0: no bound
     response_information = None  # for clients that ask for it
     server_reference = None  # another server, named to clients that are refused
+    acl_file = None  # who may read and write which topics
     retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
 
     # Do sessions and messages outlive a power cut? The defaults of _OF_JOURNAL are in

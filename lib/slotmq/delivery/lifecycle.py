@@ -12,12 +12,16 @@ _QUOTA_CONNECTED = const(2)
 _OF_WILL = const(16)
 
 
-def publish_stored(broker, msg, _session):
-    """Publish a message that was stored earlier: a will, or one that waited for PUBREL."""
-    before = broker.no_commit
-    broker.no_commit = 1
+def publish_stored(broker, msg, session):
+    """Publish a message that was stored earlier: a will, or one that waited for PUBREL.
+
+    -> False: its client, whose session that is, may not publish it by now."""
     messages = broker.messages
     n = messages.read_topic(msg, broker.work, 0)
+    if broker.acl and not broker.acl.may_publish(session, broker.work, 0, n):
+        return False
+    before = broker.no_commit
+    broker.no_commit = 1
     flags = messages.flags[msg]
     five = broker.five
     if flags & _EXTRA:
@@ -27,6 +31,7 @@ def publish_stored(broker, msg, _session):
         retain.set_message(broker, broker.work, 0, n, _NONE if empty else msg)
     routing.fan_out(broker, msg, flags >> 1 & 3, routing.route(broker, broker.work, 0, n))
     broker.no_commit = before
+    return True
 
 
 def attach(broker, conn, session):

@@ -91,7 +91,7 @@ def _scan_slots(broker, session, sub, text, n):
     names = retained.names
     work = broker.work
     conn = broker.sessions.conn[session]
-    is_plain = not subs.qos[sub] and broker.conns.level[conn] != 5
+    is_plain = not (subs.qos[sub] or broker.conns.level[conn] == 5 or broker.acl)
     slot = subs.scan[sub] - 1
     end = min(retained.top, slot + broker.scan_left)
     begun = slot
@@ -134,6 +134,8 @@ def _has_sys(broker, session, sub, text, n):
 
 def deliver(broker, session, sub, msg):
     """Send or queue a retained message for a subscription of the session; False: not now."""
+    if broker.acl and not broker.acl.may_read(session, msg):
+        return True
     granted = broker.subscriptions.qos[sub]
     if granted and not broker.upgrade_qos:
         granted = min(granted, broker.messages.flags[msg] >> 1 & 3)

@@ -27,18 +27,21 @@ _EMFILE = const(24)
 _ENOTCONN = const(107)
 _EAGAIN = const(11)
 _FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
+_ALL = const(0x3FFFFFFF)
 
 
 class Client:
     """A client: subscribe, unsubscribe, publish, disconnect; between turns, in callbacks, and in
     the hooks on_..."""
 
-    def __init__(self, interceptor):
+    def __init__(self, interceptor, user=None):
         broker = interceptor.broker
+        self.user = user  # its user name as bytes
         self.interceptor = interceptor
         self._callbacks = []  # (filter, callback)
         self._inbox = bytearray(broker.limits.max_packet + 64)
         self._end = 0
+        self.written = 0  # bytes, modulo 2^30
         self._acks = bytearray()
         self._received = []  # QoS 2 ids between PUBLISH and PUBREL
         self._packet_id = 0
@@ -66,7 +69,7 @@ class Client:
         code = self._request(0x82, field(name) + bytes((qos,)))
         if code is not None and code > 2:
             if full == subs.refused + subs.nodes_refused:
-                raise OSError(_EACCES, "may_subscribe forbids it")
+                raise OSError(_EACCES, "acl_file or may_subscribe forbids it")
             raise OSError(_EMFILE, "full: limit subscriptions, limit nodes")
         self.hear(name, callback)
         return code
@@ -84,7 +87,7 @@ class Client:
         self._request(0xA2, field(name))
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
-        """Publish. False: may_publish forbids it, or a table is full; nobody receives it.
+        """Publish. False: acl_file or may_publish forbids it, or a table is full.
 
         ValueError: clients may not send this topic name, QoS, RETAIN or size."""
         broker = self.interceptor.broker
@@ -92,8 +95,7 @@ class Client:
             raise OSError(_ENOTCONN)
         publishing.check_idle(broker)
         topic, payload = publishing.checked(broker, topic, payload, qos, retain)
-        may = broker.may_publish
-        if may and not may(broker.sessions.client_id(broker.conns.session[self.conn]), topic):
+        if broker.asks and not broker.asks(self.conn, topic, 0, len(topic)):
             return False
         return broker.publish(topic, payload, qos, retain)
 
@@ -107,7 +109,12 @@ class Client:
         n = min(n, len(self._inbox) - self._end)
         copy(self._inbox, self._end, buf, off, n)
         self._end += n
+        self.written = self.written + n & _ALL
         return n
+
+    def taken(self):
+        """How many of the bytes that were written have left the inbox."""
+        return self.written - self._end & _ALL
 
     def send(self, data):
         return 0  # for fast/turn_cpython.py: the loop must write, so that callbacks are called

@@ -8,6 +8,7 @@ from slotmq.platform.runtime import const
 _CLEAN = const(2)
 _WILL = const(4)
 _RETAIN = const(32)
+_USER_NAME = const(128)
 _PACKET_MAX = const(10)
 
 
@@ -29,8 +30,8 @@ def filter_of(broker, topic_filter, callback, qos):
     return name
 
 
-def connect_of(broker, client_id, clean, will):
-    """CONNECT; ValueError: client id or will is not valid."""
+def connect_of(broker, client_id, clean, will, user):
+    """CONNECT; ValueError: client id, will or user name is not valid."""
     name = encoded(client_id)
     most = broker.limits.client_id_bytes
     if len(name) > most or not utf8_ok(name, 0, len(name), 0):
@@ -48,6 +49,11 @@ def connect_of(broker, client_id, clean, will):
             raise ValueError("payload: at most 65535 bytes of a will")
         flags |= _WILL | qos << 3 | (_RETAIN if retain else 0)
         body += field(topic) + field(payload)
+    if user:
+        if len(user) > most or not utf8_ok(user, 0, len(user), 0):
+            raise ValueError("user name: at most %d bytes of UTF-8" % most)
+        flags |= _USER_NAME
+        body += field(user)
     packet = packet_of(0x10, b"\0\4MQTT\4" + bytes((flags, 0, 0)) + body)
     if len(packet) > broker.pkt[_PACKET_MAX]:
         raise ValueError("larger than max_packet")

@@ -9,6 +9,9 @@
 #                                                  for which may_subscribe is not called; the
 #                                                  message's own QoS and RETAIN are not known
 #
+# Hooks with `with_peer = True` get one more argument, (user name, address) as in embed/asking.py;
+# on_publish two: the client id of who has published, and that; both None: the program itself.
+#
 # Owns the interceptor that collects the events (see interceptors.py), and the events. The hooks
 # are called after the turn's last writes, in the order of events, and not at once, for two
 # reasons: a connection may end within a fan-out, and CONNECT is handled deep in the stack, of
@@ -35,9 +38,13 @@ def watch(broker, hooks):
         try:
             own.subscribe("#", seen.published)
             seen.is_subscribed = True
+            seen.own = own
         finally:
             broker.may_subscribe = asked
             seen.is_subscribed or own.disconnect()
+    if seen.own and not seen.publishers and getattr(hooks, "with_peer", False):
+        made = ondemand.take("embed.publishers", broker.now).Publishers(broker, seen.own)
+        seen.publishers = made
 
 
 class EventHooks:
@@ -47,7 +54,9 @@ class EventHooks:
     def __init__(self, broker):
         self.broker = broker
         self.is_subscribed = False
-        self.events = []  # events: (client id, reason; None: it has connected)
+        self.own = None  # the client that is subscribed for on_publish
+        self.publishers = None  # says who has published
+        self.events = []  # (client id, reason; None: it has connected; what peer() says)
         self.inner_end = self.inner_finish_turn = self.inner_first = None
         ondemand.take("interceptors", broker.now).hooks(broker, self)
 
@@ -62,7 +71,10 @@ class EventHooks:
     def published(self, topic, payload, _qos, retained):
         published = getattr(self.broker.hooks, "on_publish", None)
         if published and not retained:  # a retained one was published before the subscription
-            published(topic, payload)
+            who = ()
+            if self.publishers and getattr(self.broker.hooks, "with_peer", False):
+                who = self.publishers.of_message()
+            published(topic, payload, *who)
 
     def end(self, conn, reason):
         broker = self.broker
@@ -73,7 +85,11 @@ class EventHooks:
     def add_event(self, conn, reason):
         broker = self.broker
         heap.lift()
-        self.events.append((broker.sessions.client_id(broker.conns.session[conn]), reason))
+        who = ()
+        if getattr(broker.hooks, "with_peer", False):
+            who = (ondemand.take("embed.asking", broker.now).peer(broker, conn),)
+        client_id = broker.sessions.client_id(broker.conns.session[conn])
+        self.events.append((client_id, reason, who))
         heap.drop()
         broker.turn_soon = 1  # if this is between two turns, the next one must not wait
 
@@ -86,14 +102,14 @@ class EventHooks:
             heap.lift()
             try:
                 for _ in range(len(self.events)):
-                    client_id, reason = self.events.pop(0)
+                    client_id, reason, who = self.events.pop(0)
                     hook = getattr(
                         broker.hooks, "on_connect" if reason is None else "on_disconnect", None
                     )
                     if hook and reason is None:
-                        hook(client_id)
+                        hook(client_id, *who)
                     elif hook:
-                        hook(client_id, reason)
+                        hook(client_id, reason, *who)
             except MemoryError:
                 broker.reading = None  # tells Broker.out_of_memory()
                 raise

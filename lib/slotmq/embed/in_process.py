@@ -29,18 +29,21 @@ def subscribe(broker, topic_filter, callback, qos=0):
     clients = _clients(broker)
     if clients.own is None or not clients.own.is_connected:
         own = Client(clients)
-        _open(own, connect_of(broker, "", True, None))
+        _open(own, connect_of(broker, "", True, None, None))
         clients.own = own
     return clients.own.subscribe(topic_filter, callback, qos)
 
 
-def client(broker, client_id="", clean=True, will=None):
-    """A client of the program itself; will: (topic, payload, qos, retain).
+def client(broker, client_id="", clean=True, will=None, user=None):
+    """A client of the program itself; will: (topic, payload, qos, retain). With a user name it
+    has the rights of that user, without one it may do everything.
 
-    ValueError: id or will is not valid. OSError: no space. May be called where subscribe() may."""
+    ValueError: id, will or user name is not valid. OSError: no space. May be called where
+    subscribe() may."""
     publishing.check_idle(broker)
-    packet = connect_of(broker, client_id, clean, will)
-    one = Client(_clients(broker))
+    user = publishing.encoded(user) if user else None
+    packet = connect_of(broker, client_id, clean, will, user)
+    one = Client(_clients(broker), user)
     _open(one, packet)
     return one
 
@@ -49,9 +52,9 @@ def _open(one, packet):
     # A client of the program itself needs no authentication.
     broker = one.interceptor.broker
     s = broker.settings
-    asked = broker.may_connect
+    asked = broker.may_connect, broker.users
     before = s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive
-    broker.may_connect = None
+    broker.may_connect = broker.users = None
     s.allow_anonymous = s.allow_zero_length_clientid = True
     s.max_keepalive = 65535
     code = -1
@@ -60,7 +63,7 @@ def _open(one, packet):
     finally:
         if code == -1:
             broker.end(one.conn, _LOST)  # else its slot would wait for a CONNECT
-        broker.may_connect = asked
+        broker.may_connect, broker.users = asked
         s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive = before
     if code:
         raise OSError(_EMFILE, "full: limit connections, sessions, messages")

@@ -1,11 +1,13 @@
-# columns.py - makes the table of columns that the inner loops use, when all tables exist.
-# Loaded only for that. Allocates the table.
+# columns.py - makes the table of columns that the inner loops use, when all tables exist; key: the
+# fast path must ask which connections may publish on a route. Loaded only for that. Allocates the
+# table.
 #
 # On MicroPython it is the table `o` of *_viper.py, with all columns that these use. They repeat
 # the position of each as const(), under the name of its expression here: d.prev is _D_PREV, and a
 # local variable has its own in capitals. On CPython broker.tables are four tables, which
 # *_cpython.py unpack in this order, and fast_columns, which the fast path gets, is the broker
 # itself. `make lint` compares both with this file (tools/dev/tidy/columns.py).
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
@@ -13,12 +15,16 @@ _NONE = const(0xFFFF)
 if MICROPYTHON:
     from slotmq.fast.bytes_viper import ALIGN, table
 
-    def make(broker):
+    def make(broker, key):
         c = broker.conns
         d = broker.deliveries
         m = broker.messages
         s = broker.sessions
         r = broker.subscriptions.routes
+        if key:
+            r.senders = ondemand.take("fast.senders_viper", broker.now).make(r, c.slots)
+        senders = r.senders.data if r.senders else r.gen
+        senders_width = r.senders.size if r.senders else 0
         r_mask = len(r.gen) - 1
         pool = broker.subscriptions.pool
         align_at = ALIGN
@@ -34,10 +40,14 @@ if MICROPYTHON:
         p += (c.session, broker.stats, broker.clock, broker.pkt, s.ids, s.id_count, s.progress)
         p += (r.first, r.end, c.state, c.buffered, c.reassembly, s.ids_high, c.last_activity)
         p += (align_at, d.slots, m.slots, s.received, s_most, last, one, s.dirty)
+        p += (senders, senders_width)
         broker.tables = broker.fast_columns = c.columns = table(p)
 
 else:
 
-    def make(broker):
+    def make(broker, key):
+        if key:
+            r = broker.subscriptions.routes
+            r.senders = ondemand.take("fast.senders_cpython", broker.now).make(r, 0)
         broker.tables = broker.deliveries, broker.sessions, broker.messages, broker.conns
         broker.fast_columns = broker

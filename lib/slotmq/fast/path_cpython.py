@@ -41,19 +41,21 @@ def fast_path(broker, conn, buf, at, end):
     stats = broker.stats
     tables = broker.tables
     session = broker.conns.session[conn]
+    routes = broker.subscriptions.routes
+    slot_of = routes.senders.of(conn) if routes.senders else routes.slot_of
     stats[_BYTES_IN] -= at
     if type(buf) is not bytes:
         buf = bytes(memoryview(buf)[:end])  # slices of bytes can be keys of a dict
     while at + 1 < end:
         first = buf[at]
         if first == 0x30:
-            n = forward(broker, buf, at, end)
+            n = forward(broker, slot_of, buf, at, end)
             if not n:
                 break
             at += n
             stats[_PUBLISH_IN] += 1
         elif first in (0x32, 0x34):
-            n = accept(broker, conn, session, buf, at, end)
+            n = accept(broker, conn, slot_of, buf, at, end)
             if not n:
                 break
             at += n
@@ -94,8 +96,9 @@ def _acknowledge(broker, tables, conn, session, first, packet_id):
     return True
 
 
-def accept(broker, conn, session, buf, at, end):
-    """Store, queue and acknowledge a QoS 1 or 2 PUBLISH; -> its length, or 0."""
+def accept(broker, conn, slot_of, buf, at, end):
+    """Store, queue and acknowledge a QoS 1 or 2 PUBLISH; -> its length, or 0. slot_of: the routes
+    on which the client may publish."""
     pkt = broker.pkt
     tables = broker.tables
     n = next_packet(buf, at, end, pkt)
@@ -107,11 +110,12 @@ def accept(broker, conn, session, buf, at, end):
     if not size or not packet_id or buf[topic] == 36:
         return 0
     routes = broker.subscriptions.routes
-    slot = routes.find(buf, topic, size)
+    slot = slot_of.get(buf[topic : topic + size], -1)
     if slot < 0:
         return 0
     qos = pkt[_FLAGS] >> 1
     sessions = broker.sessions
+    session = broker.conns.session[conn]
     if qos == 2:
         if sessions.find_received(session, packet_id) >= 0:
             return 0
@@ -150,7 +154,7 @@ def _put_ping(conns, conn):
         conns.mark_dirty(conn)
 
 
-def forward(broker, buf, start, end):
+def forward(broker, slot_of, buf, start, end):
     """Send a QoS 0 PUBLISH to all its receivers; -> its length, or 0: not by the fast path."""
     length = buf[start + 1]
     at = start + 2
@@ -171,7 +175,7 @@ def forward(broker, buf, start, end):
         return 0
     subs = broker.subscriptions
     routes = subs.routes
-    slot = routes.slot_of.get(buf[at : at + size], -1)
+    slot = slot_of.get(buf[at : at + size], -1)
     if slot < 0:
         return 0
     entries, conn_of, out, tx_end, tx_limit, tx, dirty, counts = broker.conns.columns

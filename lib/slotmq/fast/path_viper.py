@@ -58,6 +58,8 @@ _C_LAST_ACTIVITY = const(53)
 _S_RECEIVED = const(57)
 _S_MOST = const(58)  # received ids that the fast path takes: none if messages wait for PUBREL
 _S_DIRTY = const(61)
+_SENDERS = const(62)
+_SENDERS_WIDTH = const(63)  # bytes of each route; 0: no publisher is asked
 
 
 @micropython.viper
@@ -143,8 +145,8 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
 def publish(c, conn: int, buf, start: int, end: int) -> int:
     # The PUBLISH at buf[start]: QoS 0 is copied to all its receivers, QoS 1 and 2 is stored and
     # queued for each; -> its length. 0, and nothing is changed: it is incomplete, malformed,
-    # retained or a duplicate, its topic begins with $, its route is not cached, a receiver has
-    # no space, or one gets QoS 1 or 2 as QoS 0.
+    # retained or a duplicate, its topic begins with $, its route is not cached, the client must be
+    # asked, a receiver has no space, or one gets QoS 1 or 2 as QoS 0.
     o = ptr32(c)
     b = ptr8(buf)
     flags = b[start] & 15
@@ -172,6 +174,11 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
     slot = int(find_route(c, buf, at, size))
     if slot < 0:
         return 0
+    length = o[_SENDERS_WIDTH]
+    if length:
+        length = slot * length + (conn >> 3)
+        if not (ptr8(int(o) - o[_SENDERS])[length] >> (conn & 7)) & 1:
+            return 0
     if flags:
         p[_FLAGS] = flags
         p[_TOPIC] = at

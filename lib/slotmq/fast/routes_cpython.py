@@ -10,6 +10,8 @@ _PUBLISHES = 1
 class Routes:
     """A cache: topic name -> its entries in the route pool."""
 
+    senders = None  # who may publish on these routes, if that is asked: senders_cpython.py
+
     def __init__(self, slots, topic_bytes):
         self.slots = slots
         self.topic_bytes = topic_bytes

@@ -22,6 +22,7 @@ _C_COUNTS = const(11)
 class Routes:
     # A cache: topic name -> its entries in the route pool. Direct-mapped by the
     # topic's hash; a new generation invalidates all of it.
+    senders = None  # who may publish on these routes, if that is asked: senders_viper.py
 
     def __init__(self, slots, topic_bytes):
         n = 1

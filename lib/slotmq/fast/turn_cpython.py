@@ -42,6 +42,7 @@ class Turns(Poller):
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
         readers = {}  # descriptor: bytes of the first read
         ways = {}  # topic name: send() of its only receiver, space in its buffer, its connection
+        senders = self._broker.subscriptions.routes.senders  # with these: of each publisher
         count = size = 0
         try:
             while True:
@@ -67,9 +68,10 @@ class Turns(Poller):
                 topic = _topic(data, n)
                 if topic is None:
                     return self._handle(fd, data)
-                way = ways.get(topic)
+                key = (fd, topic) if senders else topic
+                way = ways.get(key)
                 if not way:
-                    way = ways[topic] = self._way(topic)
+                    way = ways[key] = self._way(topic, fd)
                 send, space, conn = way
                 try:
                     done = send(data) if n <= space else 0
@@ -101,10 +103,13 @@ class Turns(Poller):
         except OSError:
             return data
 
-    def _way(self, topic):
+    def _way(self, topic, fd):
         broker = self._broker
         routes = broker.subscriptions.routes
-        slot = routes.slot_of.get(topic, -1)
+        slot_of = routes.slot_of
+        if routes.senders:
+            slot_of = routes.senders.of(broker.loop.of_stream[self.streams[fd]])
+        slot = slot_of.get(topic, -1)
         if slot < 0 or topic[0] == 36 or routes.end[slot] != routes.first[slot] + 1:
             return None, 0, _NONE
         conns = broker.conns

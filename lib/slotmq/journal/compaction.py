@@ -106,7 +106,8 @@ def make(journal):
     _forget(journal)
     journal.records = 0
     buf = journal.buf
-    buf[_FIELDS] = VERSION
+    # Where sessions have no users, an older broker can read what is written.
+    buf[_FIELDS] = VERSION if journal.broker.owners else VERSION - 1
     at = put_u16(buf, put_u32(buf, _FIELDS + 1, journal.generation), journal.window)
     by_table = medium.page == 1
     buf[at] = journal.always | by_table << 1

@@ -39,7 +39,7 @@ def read_back(broker, medium, warn):
     )  # packed, tables/insertion.py is in the same file, and is dropped with it
     newest, restorer = 0, None
     longest = broker.limits.topic_bytes + 64
-    longest = max(longest, broker.limits.client_id_bytes + 64, 4 * broker.limits.received + 8)
+    longest = max(longest, 2 * broker.limits.client_id_bytes + 64, 4 * broker.limits.received + 8)
     generations = medium.generations()
     for generation in generations:
         newest = max(newest, generation)

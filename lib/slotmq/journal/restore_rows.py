@@ -16,6 +16,8 @@ _IS_CLEAN = const(1)
 _CONNECTED = const(2)
 _WILL = const(4)
 _V5 = const(8)
+_OWNED = const(16)
+_ANONYMOUS = const(0xFFFD)  # of access/owners.py
 _SHARE = const(8)  # bytes of $share/ and the / behind the name
 # Types of records
 _HEAD = const(1)
@@ -130,10 +132,17 @@ class Restorer(Messages):
         broker = self.broker
         sessions = broker.sessions
         flags = buf[2]
-        self.must_fit(self.reader.size - 25, "client id of %d bytes", "client_id_bytes")
-        here = sessions.take(buf, 25, n - 25)
+        name = 0  # bytes of the user's
+        start = 25
+        if flags & _OWNED:
+            name = u16(buf, 25)
+            start = 27 + name
+        self.must_fit(self.reader.size - start, "client id of %d bytes", "client_id_bytes")
+        here = sessions.take(buf, start, n - start)
         if here == _NONE:
             raise no_space("sessions", "sessions")
+        if broker.owners and flags & _OWNED:
+            self._owner(here, bytes(buf[27:start]), bytes(buf[start:n]))
         self.sessions[u16(buf, 0)] = here
         self.connected[here] = flags & _CONNECTED
         sessions.clean[here] = flags & _IS_CLEAN
@@ -148,6 +157,14 @@ class Restorer(Messages):
                 five.take(broker, here)
         if flags & _WILL:
             sessions.will[here] = self.message(u16(buf, 11))
+
+    def _owner(self, session, name, client_id):
+        owners = self.broker.owners
+        self.must_fit(len(name), "user's name of %d bytes", "client_id_bytes")
+        user = owners.add(name) if name else _ANONYMOUS
+        if user == _NONE:
+            raise no_space("users", "users")
+        owners.set(session, user, client_id)
 
     def _received(self, buf, n, at):
         slot = u16(buf, 0)

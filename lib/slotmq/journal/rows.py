@@ -19,6 +19,9 @@ _IS_CLEAN = const(1)
 _CONNECTED = const(2)
 _WILL = const(4)
 _V5 = const(8)
+_OWNED = const(16)
+_PROGRAM = const(0xFFFC)  # of access/owners.py, as the next one
+_ANONYMOUS = const(0xFFFD)
 
 
 def write_rows(journal):
@@ -49,7 +52,8 @@ def is_gone(sessions, session):
 
 def _session(journal, sessions, session):
     # slot, flags, when its connection ended, expiry; of the will: message, delay, when it is
-    # due, since when it is there; client id
+    # due, since when it is there; if the session's user is known, the length of its name and the
+    # name; client id
     buf = journal.buf
     five = journal.broker.five
     will = sessions.will[session]
@@ -61,6 +65,11 @@ def _session(journal, sessions, session):
         journal.message(will)
     if five and journal.broker.subscriptions.is_v5[session]:
         flags |= _V5
+    user = b""
+    owners = journal.broker.owners
+    if owners and owners.user[session] <= _ANONYMOUS and owners.user[session] != _PROGRAM:
+        flags |= _OWNED
+        user = owners.name(session) or user
     at = put_u16(buf, _FIELDS, session)
     buf[at] = flags
     at = put_u32(buf, at + 1, sessions.left[session])
@@ -70,8 +79,11 @@ def _session(journal, sessions, session):
     at = put_u32(buf, at, five.will_at[session] if five else 0)
     at = put_u32(buf, at, five.will_since[session] if five else 0)
     _must_fit(sessions.names.length[session], len(buf) - at)
-    at += sessions.names.read(session, buf, at)
-    journal.record(_SESSION, at)
+    text = bytes((len(user) >> 8, len(user) & 255)) + user if flags & _OWNED else user
+    text += sessions.client_id(session)
+    journal.record(_SESSION, at, len(text))
+    journal.put(text, 0, len(text))
+    journal.close_record()
 
 
 def _subscriptions(journal, subs):

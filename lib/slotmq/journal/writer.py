@@ -41,7 +41,7 @@ _RECEIVED = const(10)
 _RETAINED_ROW = const(11)
 _RETAINED_GONE = const(12)
 _COMMIT = const(13)
-VERSION = const(2)
+VERSION = const(3)  # the newest that is read
 
 
 class Journal:

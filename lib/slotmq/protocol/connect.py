@@ -41,6 +41,7 @@ class Fields:
     # Of version 5; times in seconds
     expiry = will_delay = 0
     will_expiry = None
+    owner = 0  # which of access/owners.py, if that is kept
     method = auth_data = user = assigned = answer = None
     server_keep_alive = expiry_lowered = wants_information = False
 
@@ -82,7 +83,7 @@ def handle(broker, conn, pkt, buf):
         most = broker.conns.option(conn, "max_qos", broker.settings.max_qos)
         if flags >> 3 & 3 > most or flags & 32 and not broker.settings.retain_available:
             return _PROTOCOL
-        check_will(broker, buf, fields)
+        check_will(broker, conn, buf, fields)
     if code:
         return refuse(broker, conn, code, fields)
     return open_session(broker, conn, buf, fields)
@@ -156,8 +157,7 @@ def check_login(broker, conn, fields):
         if code:
             return code
     if broker.may_connect:
-        who = (fields.client_id, fields.user_name, fields.password)
-        return broker.may_connect(*[fields.read(where) for where in who])
+        return ondemand.take("embed.asking", broker.now).may_connect(broker, conn, fields)
     if has_users or option(conn, "allow_anonymous", broker.settings.allow_anonymous):
         return 0
     return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # there are no users
@@ -197,7 +197,7 @@ def _keep_alive_ok(broker, keep_alive):
     return most in (0, 65535) or 0 < keep_alive <= most
 
 
-def check_will(broker, buf, fields):
+def check_will(broker, conn, buf, fields):
     """Clear the will flag if the client may not publish this message: the will is dropped."""
     topic, n = fields.will_topic
     size = fields.will_message[1]
@@ -205,7 +205,7 @@ def check_will(broker, buf, fields):
     publishing = is_special and ondemand.take("embed.publishing", broker.now)
     forbidden = publishing and publishing.refused(broker, buf, topic, n, fields, size)
     if not forbidden and broker.may_publish:
-        client_id = fields.read(fields.client_id)
-        forbidden = not broker.may_publish(client_id, bytes(buf[topic : topic + n]))
+        asking = ondemand.take("embed.asking", broker.now)
+        forbidden = not asking.may_have_will(broker, conn, fields)
     if forbidden:
         fields.flags &= ~_WILL

@@ -8,6 +8,7 @@ from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
+_UNKNOWN = const(0xFFFE)  # of access/owners.py
 _CONNACK = const(0x20)
 _CONNECTED = const(2)
 _ENDING = const(3)
@@ -32,15 +33,22 @@ def open_session(broker, conn, buf, fields):
         code = fields.v5.prepare(broker, conn, fields)
         if code:
             return refuse(broker, conn, code, fields)
-    user = broker.log_mask & _NOTICE and fields.read()
-    if user:
-        broker.conns.source[conn] = [broker.conns.source[conn], user]
+    user = fields.user or fields.read(fields.user_name)
+    source = broker.conns.source[conn]
+    if user and source and (broker.hooks or broker.log_mask & _NOTICE):
+        broker.conns.source[conn] = [source, user]
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
     if broker.journal_full and _needs_journal(broker, fields, session):
         return refuse(broker, conn, _UNAVAILABLE, fields, b"space in the journal")
     old = _older(broker, session)
-    if old != _NONE and not _gives_way(broker, conn, old):
+    owners = broker.owners
+    if owners:
+        fields.owner = owners.take(fields, broker.conns.stream[conn])
+        if fields.owner == _NONE:
+            code = _QUOTA if fields.v5 else _UNAVAILABLE
+            return refuse(broker, conn, code, fields, b"users, or client_id_bytes for the name")
+    if old != _NONE and not _gives_way(broker, conn, old, fields):
         return refuse(broker, conn, _BAD_CLIENT_ID, fields)
     if _is_full(broker, conn, old):
         broker.detach_ending()
@@ -142,12 +150,20 @@ def _take_session(broker, conn, ids, off, n, fields):
         session = _new_session(broker, ids, off, n, fields)
         if session == _NONE:
             return -_QUOTA
-    elif clean:
+    elif clean or _is_anothers(broker, session, fields):
         lifecycle.discard_state(broker, session)
     else:
         present = 1
     sessions.clean[session] = 1 if clean else 0
+    senders = broker.subscriptions.routes.senders
+    if senders:
+        senders.remove(conn)  # what the client before it on this connection's slot was allowed
     lifecycle.attach(broker, conn, session)
+    if broker.owners:
+        if broker.owners.set(session, fields.owner, sessions.client_id(session)):
+            broker.subscriptions.forget_routes()
+        if broker.acl and present:
+            ondemand.take("access.recheck_sessions", broker.now).handle(broker, session, False)
     return present
 
 
@@ -170,13 +186,19 @@ def _older(broker, session):
     return broker.sessions.conn[session] if session != _NONE else _NONE
 
 
-def _gives_way(broker, conn, old):
-    # May the older connection be taken over? A client of the network may not take over one of the
-    # program itself (embed/client.py), whose stream has publish().
+def _gives_way(broker, conn, old, fields):
+    # May the older connection be taken over? Not by another user; nor may a client of the network
+    # take over one of the program itself (embed/client.py), whose stream has publish().
     streams = broker.conns.stream
-    if not hasattr(streams[old], "publish") or hasattr(streams[conn], "publish"):
-        return True
-    return broker.conns.state[old] == _ENDING
+    is_same = not hasattr(streams[old], "publish") or hasattr(streams[conn], "publish")
+    is_same = is_same and not _is_anothers(broker, broker.conns.session[old], fields)
+    return is_same or broker.conns.state[old] == _ENDING
+
+
+def _is_anothers(broker, session, fields):
+    # Does the session belong to another user? Without a recorded user it is the first one's.
+    owners = broker.owners
+    return owners and owners.user[session] not in (_UNKNOWN, fields.owner)
 
 
 def _new_session(broker, ids, off, n, fields):

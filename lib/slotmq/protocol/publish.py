@@ -135,7 +135,8 @@ def _publish_qos0(broker, pkt, buf, retained, slot):
 
 def is_wanted(broker, conn, buf, topic, n, size):
     """May the message be published? If not, it is acknowledged and dropped [3.3.5-2]: its topic is
-    the broker's own, its payload is over message_size_limit, or may_publish forbids it."""
+    the broker's own, its payload is over message_size_limit, or acl_file or the hook may_publish
+    forbids it."""
     if buf[topic] == 36 or 0 < broker.settings.message_size_limit < size:
         heap.lift()
         refused = ondemand.take("embed.publishing", broker.now).refused(
@@ -144,10 +145,4 @@ def is_wanted(broker, conn, buf, topic, n, size):
         heap.drop()
         if refused:
             return False
-    if broker.may_publish is None:
-        return True
-    heap.lift()
-    client_id = broker.sessions.client_id(broker.conns.session[conn])
-    wanted = broker.may_publish(client_id, bytes(buf[topic : topic + n]))
-    heap.drop()
-    return wanted
+    return not broker.asks or broker.asks(conn, buf, topic, n)

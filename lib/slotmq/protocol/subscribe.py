@@ -134,11 +134,15 @@ def _subscribe(broker, session, buf, off, n, qos):
     return qos
 
 
-def may(broker, session, buf, off, n, qos):
+def may(broker, session, buf, off, n, qos, share=0):
+    """May the session subscribe? share: how many bytes of $share/name/ are before the filter."""
+    acl = broker.acl
+    if acl and not acl.may_subscribe(session, bytes(buf[off + share : off + n])):
+        return False
     if broker.may_subscribe is None:
         return True
-    client_id = broker.sessions.client_id(session)
-    return broker.may_subscribe(client_id, bytes(buf[off : off + n]), qos)
+    asking = ondemand.take("embed.asking", broker.now)
+    return asking.may_subscribe(broker, session, bytes(buf[off : off + n]), qos)
 
 
 def _unsubscribe(broker, session, buf, off, n):

@@ -112,7 +112,7 @@ class RecordInterceptor:
         if self.remote and n > 8 and name[topic] == 36 and name[topic + 2] == 76:
             heap.lift()
             try:
-                self._remote().handle(self, name, topic, n, buf, at, size)
+                self._remote().handle(self, client, name, topic, n, buf, at, size)
             except MemoryError:
                 pass  # the client will ask again
             heap.drop()
@@ -150,9 +150,9 @@ class RecordInterceptor:
         n = s.size - n
         self._message(conn, client, flags, s.tbuf, s.topic, s.topic_len, s.buf, at, n)
 
-    def _may_publish_once(self, client_id, topic):
+    def _may_publish_once(self, *asked):
         if self.answer is None:
-            self.answer = self.broker.hooks.may_publish(client_id, topic)
+            self.answer = self.broker.hooks.may_publish(*asked)
         return self.answer
 
     def _find_origin(self, buf, at, end):
@@ -180,8 +180,8 @@ class RecordInterceptor:
 
     def publish_will(self, broker, msg, session):
         """A will is published."""
-        publish_stored(broker, msg, session)
-        self.record_event("will", msg, session)
+        if publish_stored(broker, msg, session):
+            self.record_event("will", msg, session)
 
     def publish_own(self, topic, payload=b"", qos=0, retain=False):
         """What the program itself publishes."""

@@ -39,21 +39,22 @@ def publish(record, topic, payload, qos, retain):
     flags = qos | (4 if retain else 0)
     record.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
     if name == _TIME:
-        _obey(record, name, data)
+        _obey(record, _NONE, name, data)
     return is_done
 
 
-def handle(record, name, topic, n, buf, at, size):
+def handle(record, session, name, topic, n, buf, at, size):
     """A client has published to $SLOTMQ/..., and remote_admin allows that."""
-    _obey(record, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
+    _obey(record, session, bytes(name[topic : topic + n]), bytes(buf[at : at + size]))
 
 
-def _obey(record, name, payload):
+def _obey(record, session, name, payload):
+    # session: the client's; NONE: the program itself has published that.
     try:
         if name == _TIME:
             _set_time(record, payload)
         elif name == _topic(record, b"get"):
-            _answer(record, payload)
+            _answer(record, session, payload)
     except MemoryError:
         raise
     except Exception:  # whatever a client sends must not end the broker
@@ -115,7 +116,7 @@ def _topic(record, what):
     return b"$SLOTMQ/record/%s/%s" % (binascii.hexlify(record.rec.board), what)
 
 
-def _answer(record, payload):
+def _answer(record, session, payload):
     asked = json.loads(payload)
     segment, at, n = [int(asked[str(key, "utf-8")]) for key in _ASKED]
     reply = asked["reply"]
@@ -124,6 +125,9 @@ def _answer(record, payload):
     if max(segment, at) > _U32_MOST:
         raise ValueError
     reply = reply.encode()
+    acl = record.broker.acl
+    if acl and session != _NONE and not acl.may_write(session, reply, 0, len(reply)):
+        raise ValueError  # it may not have the broker publish what it may not publish itself
     length = files.length(record.rec, segment)
     data = b""
     if length < 0:

@@ -20,6 +20,7 @@ _WARNING = const(2)
 _NOTICE = const(4)
 _TOPIC_INVALID = const(0x90)
 _DEBUG = const(64)
+_USER_SHOWN = const(32)  # characters
 
 _PACKETS = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
 UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT AUTH"""
@@ -119,7 +120,7 @@ def address(broker, conn):
     peer = broker.conns.source[conn]
     user = ""
     if isinstance(peer, list):
-        peer, user = peer
+        peer, user = peer[0], peer[1].decode()[:_USER_SHOWN]
     if not peer:
         return "the program", user
     if isinstance(peer, bytearray):  # a struct sockaddr, of MicroPython on a computer

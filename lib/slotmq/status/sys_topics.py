@@ -148,7 +148,9 @@ def scan(s, session, sub, text, n):
     for i in range(first, s.count):
         subs.scan[sub] = broker.retained.slots + i + 1
         size = topic(s, i, broker.work, 0)
-        if topic_matches(broker.work, text, n, broker.work, 0, size):
+        if topic_matches(broker.work, text, n, broker.work, 0, size) and (
+            not broker.acl or broker.acl.reads(session, broker.work, 0, size)
+        ):
             if not _give(s, session, sub, i):
                 return False
     return True

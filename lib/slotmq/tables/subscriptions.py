@@ -51,7 +51,7 @@ class Subscriptions:
         self.pool = u16(limits.route_entries)
         self.most = limits.subscriptions if every else limits.sessions  # entries of one match
         self._known = False  # does routes remember any topic?
-        self._top = 0  # past the last entry of the pool that is in use
+        self.top = 0  # past the last entry of the pool that is in use
         self.best = bytearray(limits.sessions)  # during a match: highest QoS + 1 of each session
         self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
         # Version 5
@@ -133,7 +133,7 @@ class Subscriptions:
         if self._known:
             self.routes.forget()
             self._known = False
-            self._top = 0
+            self.top = 0
 
     def match(self, buf, off, n):
         """Find the receivers of a topic name that routes does not know; -> its slot in routes.
@@ -142,26 +142,27 @@ class Subscriptions:
         slots of subscriptions, and the route is not remembered."""
         self.needs_options = False
         self._reserve(self.most)
-        first = self._top
-        self._walk(buf, off, n)
+        first = self.top
+        self.walk(buf, off, n)
         self._settle(first)
         if self.needs_options:
-            self._top = first
+            self.top = first
             self._reserve(self.slots)
-            first = self._top
-            self._walk(buf, off, n)
-            slot = self.routes.keep(buf, off, 0xFFFF, first, self._top)
-            self._top = first
+            first = self.top
+            self.walk(buf, off, n)
+            slot = self.routes.keep(buf, off, 0xFFFF, first, self.top)
+            self.top = first
             return slot
         self._known = True
-        return self.routes.keep(buf, off, n, first, self._top)
+        return self.routes.keep(buf, off, n, first, self.top)
 
     def _reserve(self, n):
-        if self._top + n > len(self.pool):
+        if self.top + n > len(self.pool):
             self.forget_routes()
 
-    def _walk(self, buf, off, n):
-        # Visits every node whose filter matches the topic name.
+    def walk(self, buf, off, n):
+        # Visits every node whose filter matches the topic name. access/acl.py replaces this by a
+        # function that then removes who may not read it.
         end = off + n
         dollar = buf[off] == 36  # wildcards at the root do not see it [4.7.2-1]
         todo = self._todo
@@ -199,22 +200,22 @@ class Subscriptions:
             session = self.session[sub]
             qos = self.qos[sub]
             if self.needs_options:
-                self.pool[self._top] = sub
-                self._top += 1
+                self.pool[self.top] = sub
+                self.top += 1
             elif self.every or not best[session]:
-                self.pool[self._top] = session << 2 | qos
-                self._top += 1
+                self.pool[self.top] = session << 2 | qos
+                self.top += 1
             if qos >= best[session] and not self.needs_options:
                 best[session] = qos + 1
             sub = self.next_in_node[sub]
 
     def _settle(self, first):
         is_v5 = self.is_v5
-        for i in range(first, self._top):
+        for i in range(first, self.top):
             session = self.pool[i] >> 2
             if not self.every:
                 self.pool[i] = session << 2 | self.best[session] - 1
-        for i in range(first, self._top):
+        for i in range(first, self.top):
             session = self.pool[i] >> 2
             self.best[session] = 0
             if is_v5 is not None and is_v5[session]:

@@ -59,7 +59,8 @@ def auth(broker, conn, pkt, buf, fields):
         fields.auth_data = data
         fields.user = getattr(hook, "user", None)
         if hook is broker.five.scram and broker.may_connect:
-            return broker.may_connect(fields.read(fields.client_id), fields.user, None) or -1
+            asking = ondemand.take("embed.asking", broker.now)
+            return asking.may_connect(broker, conn, fields) or -1
         return -1
     if code == _CONTINUE:
         exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None, True]

@@ -61,7 +61,7 @@ def handle(broker, conn, pkt, buf, fields):
     if result:
         return refuse(broker, conn, result, fields)
     if fields.flags & _WILL:
-        check_will(broker, buf, fields)
+        check_will(broker, conn, buf, fields)
     return open_session(broker, conn, buf, fields)
 
 

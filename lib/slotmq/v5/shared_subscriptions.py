@@ -62,7 +62,11 @@ class Shares:
         sub = subs.first_sub[node]
         while sub != _NONE:
             session = subs.session[sub]
-            if subs.share[sub] == slot and session != but:
+            if (
+                subs.share[sub] == slot
+                and session != but
+                and (not broker.acl or broker.acl.may_read(session, msg))
+            ):
                 fit = 1 if after == _NONE or sub < after else 0
                 if broker.sessions.conn[session] != _NONE:
                     fit += 2 if qos else 8

@@ -139,9 +139,9 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
     if n > limits.topic_bytes or filter_ok(buf, off, n) > limits.levels:
         subs.refused += 1
         return _FILTER_INVALID
-    if not version3.may(broker, session, buf, off, n, qos):
-        return _UNAUTHORIZED
     head = _shared(buf, off, n)
+    if not version3.may(broker, session, buf, off, n, qos, head):
+        return _UNAUTHORIZED
     node = insertion.add_node(subs, buf, off + head, n - head)
     if node == _NONE:
         return _QUOTA

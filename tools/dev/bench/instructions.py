@@ -68,14 +68,27 @@ class Budget:
     bursts: int
     at_most: Count
     conf: str = ""  # of the broker
+    rules: str = ""  # of its acl_file
 
 
 def _pair(qos: int, burst: int, level: int = 4, *, alias: bool = False) -> Shape:
     return Shape(1, 1, qos=qos, payload=16, burst=burst, depth=1, level=level, alias=alias)
 
 
+# 20 users with 5 rules each; the clients of the benchmark have no user name.
+_RULES = "topic readwrite #\n" + "".join(
+    f"user u{n}\n" + "".join(f"topic readwrite home/{n}/{k}/#\n" for k in range(5))
+    for n in range(20)
+)
 BUDGETS = {
     "qos0": Budget(_pair(0, 100), 600, Count(14_000, 0.1)),
+    "qos0-acl": Budget(
+        _pair(0, 100),
+        600,
+        Count(14_000, 0.1),
+        "allow_anonymous true\nacl_file {folder}/acl\n",
+        _RULES,
+    ),
     "qos0-recorded": Budget(_pair(0, 100), 600, Count(21_000, 0.2), RECORDING),
     "one-at-a-time": Budget(_pair(0, 1), 15000, Count(25_000, 4)),
     "qos1": Budget(_pair(1, 20), 600, Count(40_000, 0.5)),
@@ -150,6 +163,7 @@ def _conf(budget: Budget, folder: Path) -> Path | None:
         return None
     conf = folder / "slotmq.conf"
     conf.write_text(budget.conf.format(folder=folder))
+    (folder / "acl").write_text(budget.rules)
     return conf
 
 

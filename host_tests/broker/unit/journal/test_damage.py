@@ -47,13 +47,13 @@ class TestFile(FileDamageCase):
 
     def test_newer_records_are_set_aside(self):
         generation = self.whole[HEADER + 3 : HEADER + 7]
-        head = b"\x01\x05\x03" + generation
+        head = b"\x01\x05\x04" + generation
         head += crc32(generation + head).to_bytes(4, "big")
         data = self.whole[:HEADER] + head + self.whole[HEADER + len(head) :]
         self.put(data)
         self.assertEqual(self.restart(), 0)
         self.assertEqual(self.take_copy(1), data)
-        self.check_report("generation 1", "version 3", "knows 2", "kept")
+        self.check_report("generation 1", "version 4", "knows 3", "kept")
 
     def test_of_a_file_that_was_cut_off_the_whole_batches_are_restored(self):
         most = 0

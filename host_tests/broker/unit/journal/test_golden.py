@@ -101,10 +101,12 @@ class TestVersion1(unittest.TestCase):
     file, flash = "version-1.file", "version-1.flash"
     stored = VERSION_1
 
-    def restored(self, medium):
+    def settings(self):
+        return Settings(sys_interval=0, qos2_delivery="release")
+
+    def restored(self, medium, settings=None):
         reports = []
-        settings = Settings(sys_interval=0, qos2_delivery="release")
-        broker = Broker(Limits(**LIMITS), settings)
+        broker = Broker(Limits(**LIMITS), settings or self.settings())
         restore(broker, medium, reports.append)
         medium.close()
         self.assertEqual(reports, [])
@@ -128,7 +130,7 @@ class TestVersion1(unittest.TestCase):
     def test_both_have_every_kind_of_record(self):
         for medium in (in_a_file(self.file)(), on_flash(self.flash)()):
             reader = Reader(medium, medium.generations()[0], 512)
-            end, torn = last_commit(reader, 2)
+            end, torn = last_commit(reader, 3)
             kinds, at = set(), 0
             while at < end:
                 at = reader.after(at)
@@ -148,3 +150,37 @@ class TestVersion2InOneCommit(TestVersion2):
     """Before a file's first rows were committed table by table."""
 
     file = "version-2-one-commit.file"
+
+
+class TestVersion3(TestVersion2):
+    """A session may have a user."""
+
+    file, flash = "version-3.file", "version-3.flash"
+
+    def settings(self):
+        rules = scratch.write(b"pattern readwrite #\n")
+        return Settings(sys_interval=0, qos2_delivery="release", acl_file=rules)
+
+    def test_sessions_belong_to_their_users(self):
+        broker = self.restored(in_a_file(self.file)())
+        sessions, owners = broker.sessions, broker.owners
+        users = [(sessions.client_id(n), owners.name(n)) for n in range(8) if sessions.used(n)]
+        named = [(b"away", b"a"), (b"five", b"f"), (b"old", None), (b"reader", b"r")]
+        self.assertEqual(sorted(users), named + [(b"writer", b"w")])
+        old = sessions.find(b"old", 0, 3)
+        self.assertEqual(owners.user[old], 0xFFFD)  # known to have no user name
+
+    def test_a_broker_without_users_reads_it(self):
+        for medium in (in_a_file(self.file)(), on_flash(self.flash)()):
+            broker = TestVersion2.restored(self, medium, TestVersion2.settings(self))
+            self.assertEqual(tables(broker)["sessions"], self.stored["sessions"])
+
+
+class TestOlderSessions(TestVersion2):
+    """A journal without users, and a broker that asks for them."""
+
+    settings = TestVersion3.settings
+
+    def test_nobody_knows_whose_they_are(self):
+        owners = self.restored(in_a_file(self.file)()).owners
+        self.assertEqual(set(owners.user), {0xFFFE})

@@ -61,6 +61,8 @@ LOWER = {
     "route_topic_bytes": 8,
     "route_entries": 8,
     "aliases": 0,
+    "acl_rules": 0,
+    "acl_bytes": 0,
 }
 
 

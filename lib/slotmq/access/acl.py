@@ -1,0 +1,190 @@
+# acl.py - the rules of acl_file: who may read and write which topics.
+#
+# Owns the rules in fixed slots (`limit acl_rules`, `limit acl_bytes`): a rule has the user it is
+# for, its access (bits of READ, WRITE, SUBSCRIBE; 0: deny) and where its filter ends in `text`. In
+# the table stand first the rules of users, then those for all clients (pattern), and among each of
+# these the denials first: so the first rule that says something about a topic decides, as in
+# mosquitto, and a topic about which none does is denied.
+#
+# The answers are not asked for each message. A route is made of the receivers that may read its
+# topic (tables/subscriptions.py), and a publisher that may write has a bit with the route
+# (fast/senders_*.py). Loaded and allocated only with acl_file; access/acl_file.py reads the file,
+# access/filters.py checks SUBSCRIBE. Does not allocate after construction, except to log a denial.
+from slotmq.fast import copy, topic_matches
+from slotmq.platform import heap, ondemand
+from slotmq.platform.arrays import i32, u16
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_UNKNOWN = const(0xFFFE)
+_PROGRAM = const(0xFFFC)
+_EVERYBODY = const(0xFFFB)  # the user of a pattern rule
+_READ = const(1)
+_WRITE = const(2)
+_PUBLISH_IN = const(2)
+_DOLLAR = const(36)
+_PERCENT = const(37)
+_C = const(99)
+_U = const(117)
+
+
+class Acl:
+    """The rules. ConfError: the file is bad."""
+
+    def __init__(self, broker):
+        limits = broker.limits
+        n = limits.acl_rules
+        self.broker = broker
+        self.owners = broker.owners
+        self.slots = n
+        self.count = 0
+        self.user = u16(n)
+        self.access = bytearray(n)
+        self.end = i32(n)
+        self.text = bytearray(limits.acl_bytes)
+        # A pattern with names for %c and %u. If it is longer than this, the names alone are longer
+        # than topic_bytes, so it matches no topic.
+        self.scratch = bytearray(2 * limits.topic_bytes)
+        self.topic = bytearray(limits.topic_bytes)  # of a stored message
+        self.hook = None  # what asks may_publish, if there is such a hook; control.py sets it
+        self.denied = 0  # PUBLISH and wills
+        self.quiet_until = -1  # tenths of a second: no further denial is logged before
+        self.counted = -1  # the PUBLISH that was counted last
+        subs = broker.subscriptions
+        self.inner_walk = subs.walk
+        subs.walk = self.walk
+        ondemand.take("access.acl_file", 0).load(self, broker.settings.acl_file)
+
+    def may_read(self, session, msg):
+        """May a stored message be sent to the session? NONE: the Source of v5/source.py."""
+        if msg == _NONE:
+            source = self.broker.five.source
+            return self.reads(session, source.tbuf, source.topic, source.topic_len)
+        n = self.broker.messages.read_topic(msg, self.topic, 0)
+        return self.reads(session, self.topic, 0, n)
+
+    def reads(self, session, buf, off, n):
+        """May a message of this topic be sent to the session?"""
+        user = self.owners.user[session]
+        if user == _UNKNOWN:  # asked again when its client has come and is known
+            return True
+        return self.allows(session, buf, off, n, _READ)
+
+    def walk(self, buf, off, n):
+        """Subscriptions.walk(), then remove from the route who may not read its topic."""
+        subs = self.broker.subscriptions
+        first = top = subs.top
+        self.inner_walk(buf, off, n)
+        for i in range(first, subs.top):
+            entry = subs.pool[i]
+            session = subs.session[entry] if subs.needs_options else entry >> 2
+            if self.reads(session, buf, off, n):
+                subs.pool[top] = entry
+                top += 1
+            else:
+                subs.best[session] = 0
+        subs.top = top
+
+    def may_write(self, session, buf, off, n):
+        return self.allows(session, buf, off, n, _WRITE)
+
+    def allows(self, session, buf, off, n, access):
+        """Does the first rule that matches the topic allow this access?"""
+        user = self.owners.user[session]
+        if user == _PROGRAM:
+            return True
+        text = self.text
+        at = 0
+        for i in range(self.count):
+            who = self.user[i]
+            end = self.end[i]
+            bits = self.access[i]
+            if (
+                (who == user or who == _EVERYBODY)
+                and (bits & access or not bits)
+                and (buf[off] != _DOLLAR or text[at] == _DOLLAR)
+            ):
+                if who == _EVERYBODY:
+                    if self.owners.is_odd[session]:
+                        return False
+                    size = self.expand(at, end, session)
+                    found = size > 0 and topic_matches(self.scratch, 0, size, buf, off, n)
+                else:
+                    found = topic_matches(text, at, end - at, buf, off, n)
+                if found:
+                    return bits > 0
+            at = end
+        return False
+
+    def expand(self, at, end, session):
+        """Put the filter of a pattern into scratch, with names for %c and %u; -> its length.
+
+        -1: it matches nothing, since it is too long or the client has no user name."""
+        text = self.text
+        out = self.scratch
+        n = 0
+        while at < end:
+            c = text[at]
+            kind = text[at + 1] if c == _PERCENT and at + 1 < end else 0
+            if kind == _C or kind == _U:
+                ids = self.broker.sessions.names
+                name = self.owners.name(session) or b""
+                size = ids.length[session] if kind == _C else len(name)
+                if not size or n + size > len(out):
+                    return -1
+                if kind == _C:
+                    ids.read(session, out, n)
+                else:
+                    copy(out, n, name, 0, size)
+                n += size
+                at += 2
+            else:
+                if n == len(out):
+                    return -1
+                out[n] = c
+                n += 1
+                at += 1
+        return n
+
+    # PUBLISH and wills
+
+    def asks(self, conn, buf, topic, n):
+        """Broker.asks: may the client publish this? The hook is asked after the rules."""
+        session = self.broker.conns.session[conn]
+        if not self.may_publish(session, buf, topic, n):
+            return False
+        if self.hook:
+            return self.hook(conn, buf, topic, n)
+        self.broker.subscriptions.routes.senders.add(conn, buf, topic, n)
+        return True
+
+    def may_publish(self, session, buf, topic, n):
+        """May the session publish this? Asked for each PUBLISH, and when a will goes out or a
+        message that waited for PUBREL. If not, that is counted, and logged once a minute."""
+        if self.may_write(session, buf, topic, n):
+            return True
+        broker = self.broker
+        packet = broker.stats[_PUBLISH_IN]
+        if packet == self.counted and broker.record:
+            return False  # the recorder asks once more about the same PUBLISH
+        self.counted = packet
+        self.denied += 1
+        heap.lift()
+        try:
+            denials = ondemand.take("access.denials", broker.now)
+            denials.log(self, session, bytes(buf[topic : topic + n]))
+        except MemoryError:
+            pass
+        heap.drop()
+        return False
+
+    # SUBSCRIBE, and new rules; the heap is not locked
+
+    def may_subscribe(self, session, topic_filter):
+        """May anything under this filter ever be read by the session? access/filters.py."""
+        filters = ondemand.take("access.filters", self.broker.now)
+        return filters.may_subscribe(self, session, topic_filter)
+
+    def reload(self):
+        """Read the file again, and apply it to all clients. A bad one changes nothing."""
+        ondemand.take("access.acl_file", self.broker.now).reload(self)
