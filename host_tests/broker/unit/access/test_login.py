@@ -288,6 +288,7 @@ class TestWaiting(LoginCase):
         self.settle()
         self.assertEqual((guess.packets(), first.stream.closed), ([BAD_LOGIN], False))
         self.users.set_verified(self.users.find(b"user"), b"\0" * 32)  # computed once more
+        self.world.turn(12, ms=100)  # the delay after the guess
         right = self.open(connect("a", **PENCIL))
         self.assertEqual(first.stream.closed, False)
         self.settle()
