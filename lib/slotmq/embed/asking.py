@@ -11,6 +11,8 @@ def peer(broker, conn, fields=None):
     """(user name, address) of a connection; fields: of a CONNECT that is not accepted yet."""
     source = broker.conns.source[conn]
     user = source[1] if isinstance(source, list) else None
+    if isinstance(user, str):  # for the log, from before there were such hooks
+        user = user.encode()
     if fields:
         user = fields.user or fields.read(fields.user_name)
     stream = broker.conns.stream[conn]

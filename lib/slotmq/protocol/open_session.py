@@ -33,9 +33,11 @@ def open_session(broker, conn, buf, fields):
         code = fields.v5.prepare(broker, conn, fields)
         if code:
             return refuse(broker, conn, code, fields)
-    user = fields.user or fields.read(fields.user_name)
+    user = broker.log_mask & _NOTICE and fields.read()
+    if getattr(broker.hooks, "with_peer", False):
+        user = fields.user or fields.read(fields.user_name)
     source = broker.conns.source[conn]
-    if user and source and (broker.hooks or broker.log_mask & _NOTICE):
+    if user and source:
         broker.conns.source[conn] = [source, user]
     sessions = broker.sessions
     session = sessions.find(ids, off, n)

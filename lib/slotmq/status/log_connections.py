@@ -120,7 +120,9 @@ def address(broker, conn):
     peer = broker.conns.source[conn]
     user = ""
     if isinstance(peer, list):
-        peer, user = peer[0], peer[1].decode()[:_USER_SHOWN]
+        peer, user = peer
+        if isinstance(user, bytes):  # whole, for hooks
+            user = user.decode()[:_USER_SHOWN]
     if not peer:
         return "the program", user
     if isinstance(peer, bytearray):  # a struct sockaddr, of MicroPython on a computer
