@@ -134,7 +134,7 @@ def test_a_server_with_tls_is_refused_with_each_reason(tmp_path: Path) -> None:
     assert warnings == []
     keys = "cafile certfile keyfile tls_version require_certificate use_identity_as_username"
     keys += " psk_hint psk_file ciphers protocol"
-    others = "plugin_load plugin_opt_config_file listener_allow_anonymous"
+    others = "plugin_load plugin_opt_config_file"
     assert [key for _, key, _ in errors] == [*others.split(), *keys.split()]
     assert errors[0][0] == line_of(TLS, "plugin_load rules /usr/lib/mosquitto_dynamic_security.so")
     assert errors[-1][0] == line_of(TLS, "protocol websockets")
