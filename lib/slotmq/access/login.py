@@ -1,5 +1,5 @@
-# login.py - decides about a user name and a password in CONNECT, and about a login by SCRAM;
-# computes passwords, one at a time, a slice in each turn; makes whoever guesses wait.
+# login.py - decides about a user name and a password in CONNECT; computes passwords, one at a
+# time, a slice in each turn; says who must wait because of failures, also for v5/auth.py.
 #
 # check() knows at once a password that was verified before, and one of the last wrong ones: that
 # costs nothing and delays nobody. It refuses clients whose address or user must wait because of
@@ -41,7 +41,6 @@ _FREE_FAILURES = const(8)
 _UNAVAILABLE = const(3)
 _BAD_LOGIN = const(4)
 _NOT_AUTHORIZED = const(5)
-_UNAUTHORIZED = const(0x87)
 _BUSY = const(0x89)
 # Fields of a row of Users.waiting
 _JOB_CONN = const(0)
@@ -77,37 +76,13 @@ def check(broker, conn, fields):
         fields.why = b"unknown user" if slot == _NONE else b"wrong password"
         _add(users, broker.now, _OF_WRONG, users.seal(name, password), 0)  # the newest again
         return _BAD_LOGIN
-    fields.why = _must_wait(broker, conn, name)
+    fields.why = must_wait(broker, conn, name)
     if fields.why:
         return _BUSY if fields.level == 5 else _UNAVAILABLE
     users.waiting.append([conn, b"", 0, name, password, None])
     broker.conns.state[conn] = _VERIFYING
     broker.turn_soon = 1
     return -1
-
-
-def by_scram(broker, conn, scram, method, data):
-    """A message of a login by SCRAM, answered as by Scram.auth(). Its last one, with the proof,
-    is not looked at if the client must wait."""
-    users = broker.users
-    name = scram.exchanges[conn][0] if conn in scram.exchanges else None
-    why = name and _must_wait(broker, conn, name)
-    if why:
-        scram.forget(conn)
-        scram.user, scram.last, scram.why = None, name, why
-        return _BUSY, None
-    code, data = scram.auth(conn, method, data)
-    if code == _UNAUTHORIZED:
-        scram.why = b"wrong password or unknown user"  # SCRAM fails alike for both
-        users.refused += 1
-        _punish(broker, conn, scram.last)
-    elif code == 0:
-        slot = users.find(scram.user)
-        if broker.conns.state[conn] != _NEW and users.of_conn[conn] != slot:
-            return _UNAUTHORIZED, None  # a client stays the user that it was let in as
-        users.of_conn[conn] = slot
-        users.accepted += 1
-    return code, data
 
 
 def _known(users, name, password):
@@ -127,9 +102,9 @@ def step(broker):
     if job is None:
         return None
     broker.turn_soon = 1
-    conn, name = job[_JOB_CONN], job[_JOB_NAME]
-    if job[_JOB_WORK] is None and not _wait(broker, conn, name):
-        if _known(users, name, job[_JOB_PASSWORD]) is None:
+    conn = job[_JOB_CONN]
+    if job[_JOB_WORK] is None and not _wait(broker, conn, job[_JOB_NAME]):
+        if _known(users, job[_JOB_NAME], job[_JOB_PASSWORD]) is None:
             job[_JOB_WORK] = _begin(users, job)
     if job[_JOB_WORK]:
         key = advance(job[_JOB_WORK])
@@ -179,20 +154,20 @@ def _decide(broker, job, key):
     if right:
         users.set_verified(slot, digest)
     else:
-        _punish(broker, job[_JOB_CONN], name)
+        punish(broker, job[_JOB_CONN], name)
         _add(users, broker.now, _OF_WRONG, digest, 0)
 
 
 # The table of failures
 
 
-def _must_wait(broker, conn, name):
-    # None, or, for the log, why a login of this user is refused for now.
+def must_wait(broker, conn, name):
+    """None, or, for the log, why a login of this user is refused for now; it is counted."""
     left = _wait(broker, conn, name)
-    if not left:
-        return None
-    broker.users.delayed += 1
-    return b"must wait %d s: failures of this user or address" % ((left + 9) // 10)
+    if left:
+        broker.users.delayed += 1
+        return b"must wait %d s: failures of this user or address" % ((left + 9) // 10)
+    return None
 
 
 def _wait(broker, conn, name):
@@ -205,14 +180,14 @@ def _wait(broker, conn, name):
     return max(0, -age, -_age(users, now, _row(users, _OF_USER, hmac(users.secret, name))))
 
 
-def _punish(broker, conn, name):
-    # A login has failed; name: None if the client has not said one.
+def punish(broker, conn, name):
+    """A login has failed; name: None if the client has not said one."""
     most = getattr(broker.settings, "login_delay_max", DEFAULTS["login_delay_max"]) * 10
     users = broker.users
     if most:
         _add(users, broker.now, _OF_ADDRESS, _address(broker, conn), most)
-    if most and name:
-        _add(users, broker.now, _OF_USER, hmac(users.secret, name), most)
+        if name:
+            _add(users, broker.now, _OF_USER, hmac(users.secret, name), most)
 
 
 def _address(broker, conn):
@@ -256,9 +231,7 @@ def _add(users, now, part, key, most):
         users.failure_counts[row] = 0
     count = users.failure_counts[row] + 1 if _age(users, now, row) < _FORGET else 1
     users.failure_counts[row] = min(count, _FREE_FAILURES + 1)
-    wait = 0
+    wait = _ADDRESS_WAIT if count > _FREE_FAILURES else 0
     if part == _OF_USER:
         wait = _FIRST_WAIT << users.failure_counts[row]
-    elif part == _OF_ADDRESS and count > _FREE_FAILURES:
-        wait = _ADDRESS_WAIT
-    users.failure_until[row] = now + min(wait, most)
+    users.failure_until[row] = now + min(wait, most)  # most: 0 for a wrong password

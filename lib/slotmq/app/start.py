@@ -65,7 +65,8 @@ def _start(app, argv):
     app.board = board = options.get(_BOARD, "HOST")
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
-    app.is_public = not _is_loopback(options.get(_HOST) or _LOOPBACK[0])
+    host = options.get(_HOST)
+    app.is_public = host is not None and not borrow("config.policies", "is_loopback", host)
     app.settings.allow_anonymous = not app.is_public  # unless the configuration says otherwise
     lines = {}
     warnings = []
@@ -108,7 +109,7 @@ def _start(app, argv):
     except MemoryError:
         raise MemoryError(text)
     _write_pid(app, lines, options)
-    for text in _closed(app.settings, listeners):
+    for text in borrow("config.policies", "closed", app.settings, listeners):
         app.broker.log(_WARNING, text)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
@@ -217,24 +218,6 @@ def _listeners(configured, options):
     there = [listener[0] for listener in found if listener[1] == port]
     if host and hosts not in there and _EVERYWHERE not in there or port and not there:
         found.append((hosts, port, 0, {}))
-    return found
-
-
-def _is_loopback(host):
-    return host in ("::1", "localhost") or host[:4] == "127." and host.replace(".", "").isdigit()
-
-
-def _closed(settings, listeners):
-    # A warning for each listener at which nobody could come in.
-    found = []
-    for hosts, port, _, own in listeners:
-        has_users = settings.password_file and own.get("password_file", 1)
-        if not has_users and not own.get("allow_anonymous", settings.allow_anonymous):
-            found.append(
-                "Nobody may come in at %s:%d, unless a hook accepts: there are no users. Add"
-                " `password_file FILE`, which `slotmq passwd FILE NAME` makes, or"
-                " `allow_anonymous true` to let in everybody." % (hosts[0], port)
-            )
     return found
 
 

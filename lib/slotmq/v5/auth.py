@@ -3,7 +3,7 @@
 # A hook decides: Broker.hooks, if that has auth, or else the Scram of v5/scram.py, if there is a
 # password_file. It has auth(conn, method, data) -> (reason code, data or None), where 0x18 means
 # "continue", and forget(conn). For the log it may have `user`, the name that the last auth()
-# accepted, and `last`, the name that it was asked about. access/login.py stands before the Scram,
+# accepted, and `last`, the name that it was asked about. access/login.py knows who must wait,
 # and the hook may_connect is asked after it. Broker.five.exchanges has, for each connection with a
 # method, [method, its CONNECT while that waits, data for CONNACK, is an exchange under way?].
 # Loaded on demand; owns nothing. Control plane: may allocate and free.
@@ -79,10 +79,33 @@ def _explain(broker, code, fields):
 
 
 def _ask(broker, conn, method, data):
+    # Ask the hook; the Scram under the rules of access/login.py.
     hook = broker.five.hook(broker)
-    if hook is broker.five.scram:
-        return broker.users.login(broker).by_scram(broker, conn, hook, method, data)
-    return hook.auth(conn, method, data)
+    if hook is not broker.five.scram:
+        return hook.auth(conn, method, data)
+    users = broker.users
+    login = users.login(broker)
+    if conn in hook.exchanges:
+        # The last message, with the proof: it is not looked at if the client must wait.
+        name = hook.exchanges[conn][0]
+        why = login.must_wait(broker, conn, name)
+        if why:
+            hook.forget(conn)
+            hook.last = name
+            hook.why = why
+            return _BUSY, None
+    code, data = hook.auth(conn, method, data)
+    if code == _UNAUTHORIZED:
+        hook.why = b"wrong password or unknown user"  # SCRAM fails alike for both
+        users.refused += 1
+        login.punish(broker, conn, hook.last)
+    elif code == _OK:
+        slot = users.find(hook.user)
+        if broker.conns.state[conn] != _NEW and users.of_conn[conn] != slot:
+            return _UNAUTHORIZED, None  # a client stays the user that it was let in as
+        users.of_conn[conn] = slot
+        users.accepted += 1
+    return code, data
 
 
 def _handle_auth(broker, conn, pkt, buf):
