@@ -20,15 +20,14 @@ from .configuration import Configuration
 
 # Bytecode (56 KB), the firmware's modules with Wi-Fi and a clock (16 KB), what starts it, and what
 # must stay free for clients
-BESIDE_TABLES = 94_000
+BESIDE_TABLES = 93_800
 BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
-_LOADING = 99_400  # at least: MQTT 5.0 is loaded before the settings say whether it is wanted
+_LOADING = 99_200  # at least: MQTT 5.0 is loaded before the settings say whether it is wanted
 _CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)
 _RECORDER = 11_600
 _USERS = 4_400  # code for a password_file, SCRAM included
 _RESTORE = 8192  # the part of a journal's need that is free again after the restore
-_RECORDER_CODE = "slotmq.record_viper"
-_ON_REQUEST = ("slotmq.journal_viper", "slotmq.senders_viper")
+_JOURNAL_CODE, _RECORDER_CODE = "slotmq.journal_viper", "slotmq.record_viper"
 
 
 def needed(
@@ -60,7 +59,8 @@ def tables(conf: Configuration) -> list[tuple[Any, ...]]:
         rows = [row for row in rows if row[0] not in start._OF_VERSION_5]
     if conf.settings.persistence:
         rows.append(budget.journal(conf.limits))
-    rows += budget.access_rows(conf.settings, conf.limits)
+    if conf.settings.password_file:
+        rows.append(budget.users(conf.limits))
     return rows
 
 
@@ -77,7 +77,7 @@ def native_code(board: boards.Board, records: bool = False) -> int:
     if not board.mcu.startswith("rp2"):
         return 0
     sizes = native.in_folder(mpy.build(board.mpy_arch))
-    optional = [name for name in sizes if name.startswith((*_ON_REQUEST, _RECORDER_CODE))]
+    optional = [name for name in sizes if name.startswith((_JOURNAL_CODE, _RECORDER_CODE))]
     always = sum(size for name, size in sizes.items() if name not in optional)
     return always + (sizes[_RECORDER_CODE] if records else 0)
 

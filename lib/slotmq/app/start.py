@@ -65,8 +65,7 @@ def _start(app, argv):
     app.board = board = options.get(_BOARD, "HOST")
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
-    host = options.get(_HOST)
-    app.is_public = host is not None and not borrow("config.policies", "is_loopback", host)
+    app.is_public = not _is_loopback(options.get(_HOST) or _LOOPBACK[0])
     app.settings.allow_anonymous = not app.is_public  # unless the configuration says otherwise
     lines = {}
     warnings = []
@@ -109,7 +108,7 @@ def _start(app, argv):
     except MemoryError:
         raise MemoryError(text)
     _write_pid(app, lines, options)
-    for text in borrow("config.policies", "closed", app.settings, listeners):
+    for text in borrow("config.closed", "warnings", app.settings, listeners):
         app.broker.log(_WARNING, text)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
@@ -219,6 +218,10 @@ def _listeners(configured, options):
     if host and hosts not in there and _EVERYWHERE not in there or port and not there:
         found.append((hosts, port, 0, {}))
     return found
+
+
+def _is_loopback(host):
+    return host in ("::1", "localhost") or host[:4] == "127." and host.replace(".", "").isdigit()
 
 
 def _wrong(place, key, expected):
