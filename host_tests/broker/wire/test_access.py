@@ -242,4 +242,5 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     assert len(example.splitlines()) == 10
     rules = tmp_path / "acl"
     rules.write_text(example)
-    assert Broker(settings=Settings(acl_file=str(rules))).acl.count == 6
+    acl = Broker(settings=Settings(acl_file=str(rules))).acl
+    assert acl and acl.count == 6
