@@ -65,9 +65,11 @@ def _start(app, argv):
     app.board = board = options.get(_BOARD, "HOST")
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
-    host = options.get(_HOST)
-    app.is_public = host is not None and not borrow("config.policies", "is_loopback", host)
-    app.settings.allow_anonymous = not app.is_public  # unless the configuration says otherwise
+    host = options.get(_HOST, "127.")
+    is_127 = host[:4] == "127." and host.replace(".", "").isdigit()
+    if not is_127 and host not in ("::1", "localhost"):
+        app.is_public = True
+        app.settings.allow_anonymous = False  # unless the configuration says otherwise
     lines = {}
     warnings = []
     try:
@@ -111,7 +113,7 @@ def _start(app, argv):
     except MemoryError:
         raise MemoryError(text)
     _write_pid(app, lines, options)
-    for text in borrow("config.policies", "closed", app.settings, listeners):
+    for text in borrow("config.closed", "warnings", app.settings, listeners):
         app.broker.log(_WARNING, text)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer

@@ -1,5 +1,5 @@
-# policies.py - what may happen when a table is full (when_full), checks of settings against limits,
-# and which listeners let nobody in. Loaded on demand by config/settings.py and others; owns nothing;
+# policies.py - what may happen when a table is full (when_full), and checks of settings against
+# limits. Loaded on demand by config/settings.py and config/mosquitto_conf.py; owns nothing;
 # allocates.
 
 # Settings that count entries or bytes of a table, each with the limit that it must not
@@ -59,24 +59,6 @@ def check(settings, limits):
         if limits.route_entries < limits.subscriptions:
             wrong = "route_entries: at least subscriptions (%d)"
             raise ValueError(wrong % limits.subscriptions)
-
-
-def is_loopback(host):
-    return host in ("::1", "localhost") or host[:4] == "127." and host.replace(".", "").isdigit()
-
-
-def closed(settings, listeners):
-    """A warning for each listener at which nobody could come in: (hosts, port, _, options)."""
-    found = []
-    for hosts, port, _, own in listeners:
-        has_users = settings.password_file and own.get("password_file", 1)
-        if not has_users and not own.get("allow_anonymous", settings.allow_anonymous):
-            found.append(
-                "Nobody may come in at %s:%d, unless a hook accepts: there are no users. Add"
-                " `password_file FILE`, which `slotmq passwd FILE NAME` makes, or"
-                " `allow_anonymous true` to let in everybody." % (hosts[0], port)
-            )
-    return found
 
 
 def connack(settings, limits):
