@@ -67,9 +67,10 @@ def memory():
 
 
 class App:
+    is_public = False  # does the command line ask for a listener of the network?
+
     def __init__(self):
         self.conf = None  # the path of the configuration
-        self.is_public = False  # does the command line ask for a listener of the network?
         self.verbose = False
         self.settings = Settings()
         self.limits = None

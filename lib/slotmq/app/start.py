@@ -65,8 +65,11 @@ def _start(app, argv):
     app.board = board = options.get(_BOARD, "HOST")
     app.verbose = _VERBOSE in options
     app.conf = options.get(_CONF)
-    app.is_public = not _is_loopback(options.get(_HOST) or _LOOPBACK[0])
-    app.settings.allow_anonymous = not app.is_public  # unless the configuration says otherwise
+    host = options.get(_HOST, "127.")
+    is_127 = host[:4] == "127." and host.replace(".", "").isdigit()
+    if not is_127 and host not in ("::1", "localhost"):
+        app.is_public = True
+        app.settings.allow_anonymous = False  # unless the configuration says otherwise
     lines = {}
     warnings = []
     try:
@@ -218,10 +221,6 @@ def _listeners(configured, options):
     if host and hosts not in there and _EVERYWHERE not in there or port and not there:
         found.append((hosts, port, 0, {}))
     return found
-
-
-def _is_loopback(host):
-    return host in ("::1", "localhost") or host[:4] == "127." and host.replace(".", "").isdigit()
 
 
 def _wrong(place, key, expected):

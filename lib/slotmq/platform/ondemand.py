@@ -61,18 +61,14 @@ def tick(now):
     if not IS_SMALL:
         return
     for name in loaded:
-        if _is_idle(name, now):
+        if not 0 <= now - loaded[name] < _AFTER:  # below 0: the clock's zero has moved since
             heap.lift()
-            for each in list(loaded):  # (a comprehension with `now` would allocate in each call)
-                if _is_idle(each, now):
-                    forget(each)
+            for name in list(loaded):  # (a comprehension with `now` would allocate in each call)
+                if not 0 <= now - loaded[name] < _AFTER:
+                    forget(name)
             _collect()
             heap.drop()
             return
-
-
-def _is_idle(name, now):
-    return not 0 <= now - loaded[name] < _AFTER  # below 0: the clock's zero has moved since
 
 
 def forget(name):

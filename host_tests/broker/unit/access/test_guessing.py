@@ -285,14 +285,18 @@ class TestRows(Guesses):
         self.assertEqual(rows, [8, 8, 32])
 
     def test_other_addresses_do_not_make_one_forgotten_that_must_wait(self):
-        rows = len(self.users.failure_until) // 3
-        for number in range(FREE + 1):
-            self.answer("a", username=f"name{number}", password=b"x")
-        for number in range(2 * rows):
-            self.host = f"198.51.100.{number}"
-            self.answer("a", username=f"more{number}", password=b"x")
-        self.host = LoginCase.host
-        self.assertEqual(self.answer("a", **PENCIL), [MUST_WAIT])
+        """Not even if all rows are of addresses that must wait."""
+        source = self.broker.conns.source
+        before = source[0]
+        hosts = [f"198.51.100.{n}" for n in range(len(self.users.failure_until) // 3)]
+        for host in hosts * (FREE + 1) + ["203.0.113.1"]:
+            source[0] = host, 50123
+            login.punish(self.broker, 0, None)
+        source[0] = before
+        for self.host in hosts:
+            self.assertEqual(self.answer("a", **PENCIL), [MUST_WAIT])
+        self.host = "203.0.113.1"
+        self.assertEqual(self.answer("a", **PENCIL), [ACCEPTED])
 
     def test_other_names_do_not_make_one_forgotten_that_must_wait_longer(self):
         self.fails(times=3)
