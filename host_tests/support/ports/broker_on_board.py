@@ -8,7 +8,8 @@ import fakes
 from packets import connect
 from select_module import Select
 
-from slotmq import Broker, Limits, Settings
+from slotmq import Limits, Settings
+from slotmq.broker import Broker
 from slotmq import broker as broker_module
 from slotmq.net import closing
 
