@@ -2,12 +2,12 @@
 # threads. docs/embed.md has the table of what may be called from where.
 #
 # Owns the lock that a thread holds during a turn or a run, the calls that other threads have made
-# meanwhile, and a pair of sockets in the loop's poller, which ends the wait for events. Such a
-# call is made within the turn, between two events. If no turn is under way, the thread makes it
-# itself. MicroPython does not have this file. Allocates.
+# meanwhile, and a pipe in the loop's poller, which ends the wait for events. Such a call is made
+# within the turn, between two events. If no turn is under way, the thread makes it itself.
+# MicroPython does not have this file. Allocates.
+import os
 from _thread import RLock, allocate_lock
 from collections import deque
-from socket import socketpair
 
 from slotmq import broker
 from slotmq.embed import publishing
@@ -33,6 +33,35 @@ class _Call:
         self.done.release()
 
 
+class _Bell:
+    """A stream that is readable once it was rung. It is closed with its broker at the latest."""
+
+    def __init__(self):
+        self._in, self._out = os.pipe()
+        os.set_blocking(self._in, False)
+        os.set_blocking(self._out, False)
+
+    def fileno(self):
+        return self._in
+
+    def ring(self):
+        try:
+            os.write(self._out, b"\0")
+        except OSError:
+            pass  # it has been rung often enough, or it is closed
+
+    def hear(self):
+        os.read(self._in, 4096)
+
+    def close(self):
+        ends, self._in, self._out = (self._in, self._out), -1, -1
+        for end in ends:
+            if end >= 0:
+                os.close(end)
+
+    __del__ = close
+
+
 class Broker(broker.Broker):
     """A broker, in a program that may have threads."""
 
@@ -40,7 +69,7 @@ class Broker(broker.Broker):
         self._lock = RLock()
         self._in_turn = self._is_closed = False
         self._calls = deque()
-        self._ear = self._waker = None
+        self._bell = None
         super().__init__(limits, settings)
 
     # In any thread
@@ -67,12 +96,8 @@ class Broker(broker.Broker):
 
     def wake(self):
         """End the wait for events of a turn that is under way."""
-        waker = self._waker
-        if waker:
-            try:
-                waker.send(b"\0")
-            except OSError:
-                pass  # enough is there to wake it, or it is being closed
+        if not self._is_closed and self._bell:
+            self._bell.ring()
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
         return self.call(super().publish, topic, payload, qos, retain)
@@ -98,8 +123,8 @@ class Broker(broker.Broker):
                 return
             super().run()
             self._is_closed = True
-            for one in self._ear, self._waker, self._poller:
-                one.close()
+            self._bell.close()
+            self._poller.close()
             self.__dict__ = {"_is_closed": True, "_lock": self._lock}  # gives back the tables
 
     def __enter__(self):
@@ -177,14 +202,12 @@ class Broker(broker.Broker):
         if self.loop is None:
             super()._loop()
             self._poller = self.loop.poller
-            self._ear, self._waker = socketpair()
-            self._ear.setblocking(False)
-            self._waker.setblocking(False)
-            self.loop.watch(self._ear, self._hear)
+            self._bell = _Bell()
+            self.loop.watch(self._bell, self._hear)
         return self.loop
 
-    def _hear(self, ear):
-        ear.recv(4096)
+    def _hear(self, bell):
+        bell.hear()
         self.reading = _NONE  # also where a hook has raised in the midst of a packet
         self._make_calls()
 

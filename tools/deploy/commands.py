@@ -194,9 +194,6 @@ def backup(folder: Path, device: str | None, restore: bool) -> None:
     time.sleep(0.1)  # until the serial port has sent the reset
 
 
-COMMANDS = (deploy, logs, status, backup)
-
-
 def _wifi_password(file: Any) -> str | None:
     if file is not None:
         return str(file.readline()).rstrip("\r\n")

@@ -9,8 +9,8 @@ from packets import connect
 from select_module import Select
 
 from slotmq import Limits, Settings
-from slotmq.broker import Broker
 from slotmq import broker as broker_module
+from slotmq.broker import Broker
 from slotmq.net import closing
 
 CONNACK = b"\x20\x02\0\0"

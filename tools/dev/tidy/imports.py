@@ -83,7 +83,7 @@ PYTHON = {
     "status.sys_state": "array",
     "status.sys_topics": "gc",
     "broker": "gc",
-    "broker_cpython": "_thread collections socket",
+    "broker_cpython": "_thread collections os",
     "app": "os sys",
     "app.start": "errno gc os slotmq_boards sys",
     "recorder.*": "binascii gc json machine os struct time",

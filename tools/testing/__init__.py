@@ -1,0 +1,1 @@
+"""A broker in tests: `Mqtt`, and the plugin of pytest."""
