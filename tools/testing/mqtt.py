@@ -125,12 +125,14 @@ class Mqtt:
     @property
     def retained(self) -> dict[str, bytes]:
         """Topic and payload of each retained message."""
-        return self._do(lambda broker: dict(_retained(broker)))
+        found: dict[str, bytes] = self._do(lambda broker: dict(_retained(broker)))
+        return found
 
     @property
     def clients(self) -> list[Client]:
         """The clients that are connected or have a session."""
-        return self._do(lambda broker: list(_clients(broker)))
+        found: list[Client] = self._do(lambda broker: list(_clients(broker)))
+        return found
 
     @property
     def subscriptions(self) -> list[tuple[str, str, int]]:
@@ -203,7 +205,7 @@ class Mqtt:
         self._stall(client, False)
 
     def power_cut(self) -> None:
-        """The power fails: no farewell, and only the journal survives (conf="persistence true")."""
+        """The power fails: only the journal survives, with conf="persistence true"."""
         self._faults("power_cut()").check()
         self._server.power_cut()
 

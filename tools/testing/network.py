@@ -30,7 +30,7 @@ class Line(Stream):
     """A client's connection."""
 
     def __init__(self, sock: socket.socket, network: "Network") -> None:
-        super().__init__(sock)
+        super().__init__(sock)  # type: ignore[no-untyped-call]
         self.readinto = self._read
         self.send = self._send
         self.close = self._close
@@ -44,7 +44,7 @@ class Line(Stream):
         self.sent = bytearray()  # the beginning of a packet whose end is not written yet
 
     def _read(self, buf: Any, n: int) -> int:
-        got = self.sock.recv_into(buf, n)
+        got: int = self.sock.recv_into(buf, n)
         if not self.silent:
             return got
         if not got:
@@ -61,7 +61,7 @@ class Line(Stream):
             self.late.append((time.monotonic() + self.network.delay_s, bytes(data)))
             done = len(data)
         else:
-            done = self.sock.send(data)
+            done = int(self.sock.send(data))
         self.sent += data[:done]
         self.network.on_sent(self)
         return done

@@ -51,7 +51,7 @@ class WrongOptions(ValueError):
 @dataclass(frozen=True)
 class Options:
     """conf: lines of slotmq.conf. users: name: password. limits: by name. board: a folder of
-    boards/, whose limits apply; None: those of SIZES. version: the highest MQTT version, 3 or 5."""
+    boards/, whose limits apply; None: those of SIZES. version: the highest that is served."""
 
     conf: str = ""
     users: Mapping[str, str] = field(default_factory=dict)

@@ -92,5 +92,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     if report.failed:
         for name in _FIXTURES:
             one = getattr(item, "funcargs", {}).get(name)
-            if hasattr(one, "report"):
+            if one is not None and hasattr(one, "report"):
                 report.sections.append((f"broker of {name}", one.report()))

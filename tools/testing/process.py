@@ -51,7 +51,16 @@ class Process:
         board = options.board or "RPI_PICO_W"
         conf = self._folder / "slotmq.conf"
         conf.write_text(options.configuration(self._folder))
-        argv = ["-c", conf, "-p", str(self.network.port), "--host", LOOPBACK, "--board", board]
+        argv: list[str | Path] = [
+            "-c",
+            conf,
+            "-p",
+            str(self.network.port),
+            "--host",
+            LOOPBACK,
+            "--board",
+            board,
+        ]
         command = micropython.command(
             32, boards.load(board).heap_kb, BOOT, [*argv, "-v", "--orders"]
         )

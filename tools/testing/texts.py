@@ -30,7 +30,7 @@ class Message:
 
 def matches(topic_filter: str, topic: str) -> bool:
     """Does the filter match? As in the broker, wildcards at the beginning do not match $..."""
-    from slotmq.fast import topic_matches
+    from slotmq.fast.bytes_cpython import topic_matches
 
     name, text = topic_filter.encode(), topic.encode()
     return bool(topic_matches(name, 0, len(name), text, 0, len(text)))

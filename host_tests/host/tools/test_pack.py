@@ -250,11 +250,11 @@ def test_internal_names_become_short() -> None:
 PACKED = """
 __init__ alias_space app asyncio_task auth budget capacities client_id columns compaction connect
 control core epoch esp32_memory flush hooks in_process interceptors journal journal_viper jstart
-lifetime location log_full log_reasons log_text login lwip lwip_layout medium_file medium_file_start
-medium_flash medium_flash_start mosquitto_conf other_keys policies publishing quota rare_kinds
-record record_viper record_words_viper recorder reload remote restore retry scram segments
-shared_session_end start subscribe sys_state sys_topics tree_text users users_file v5 v5_connect
-v5_subscribe viper
+lifetime location log_full log_reasons log_text login lwip lwip_layout medium_file
+medium_file_start medium_flash medium_flash_start mosquitto_conf other_keys policies publishing
+quota rare_kinds record record_viper record_words_viper recorder reload remote restore retry scram
+segments shared_session_end start subscribe sys_state sys_topics tree_text users users_file v5
+v5_connect v5_subscribe viper
 """
 
 

@@ -2,14 +2,12 @@
 # the column: in a small heap a temporary object beside it would leave a hole.
 from array import array
 
-from slotmq.platform.runtime import MICROPYTHON
-
-_MANY = 0x8000
+_MANY = 0 if hasattr(array, "itemsize") else 0x8000  # CPython makes each column at once
 
 
 def u16(n, fill=0):
     """n unsigned 16-bit cells: slots, packet ids, lengths; fill is 0, or 0xFFFF for none."""
-    if n > _MANY or not MICROPYTHON:
+    if n > _MANY:
         return array("H", (b"\xff" if fill else b"\0") * (2 * n))
     cells = array("H", range(n))
     for i in range(n):
@@ -19,7 +17,7 @@ def u16(n, fill=0):
 
 def i32(n):
     """n signed 32-bit cells of 0: byte counts, tenths of a second."""
-    if not MICROPYTHON:
+    if not _MANY:
         return array("i", bytes(4 * n))
     cells = array("i", range(n))
     for i in range(n):
