@@ -13,6 +13,7 @@ from slotmq import broker
 from slotmq.embed import publishing
 
 _NONE = 0xFFFF
+_MOMENT_S = 0.05
 
 
 class _Call:
@@ -115,17 +116,22 @@ class Broker(broker.Broker):
 
     def close(self):
         """End run(), wherever it runs, and close everything. A second call does nothing."""
-        if not self._is_closed and self._in_turn and self._lock._is_owned():
+        if self._is_closed:
+            return
+        if self._in_turn and self._lock._is_owned():
             raise RuntimeError("close(): not in a callback or a hook, where stop() is allowed")
         self.stop()
+        calls = self._calls
         with self._lock:
             if self._is_closed:
                 return
-            super().run()
-            self._is_closed = True
-            self._bell.close()
-            self._poller.close()
-            self.__dict__ = {"_is_closed": True, "_lock": self._lock}  # gives back the tables
+            try:
+                super().run()
+            finally:  # also where a callback has raised
+                self._bell.close()
+                self._poller.close()
+                self.__dict__ = {"_is_closed": True, "_lock": self._lock}  # gives back the tables
+        self._make_calls(calls)  # each says that the broker is closed
 
     def __enter__(self):
         return self
@@ -175,7 +181,8 @@ class Broker(broker.Broker):
 
     def _begin(self):
         self.check_thread()
-        self._lock.acquire()
+        while not self._lock.acquire(timeout=_MOMENT_S):  # a call of another thread, or its turn
+            self.check_thread()
         try:
             self._check_open()
             if self._in_turn:
@@ -184,6 +191,8 @@ class Broker(broker.Broker):
             self._lock.release()
             raise
         self._in_turn = True
+        self._loop()  # from now on a call can ring
+        self._make_calls(self._calls)
 
     def _end(self):
         self._in_turn = False
@@ -192,10 +201,10 @@ class Broker(broker.Broker):
     def _release(self):
         # Looks again after it has released the lock: a call that came before that is not lost.
         if not self._in_turn:
-            self._make_calls()
+            self._make_calls(self._calls)
         self._lock.release()
         while self._calls and not self._in_turn and self._lock.acquire(blocking=False):
-            self._make_calls()
+            self._make_calls(self._calls)
             self._lock.release()
 
     def _loop(self):
@@ -209,8 +218,12 @@ class Broker(broker.Broker):
     def _hear(self, bell):
         bell.hear()
         self.reading = _NONE  # also where a hook has raised in the midst of a packet
-        self._make_calls()
+        self._make_calls(self._calls)
 
-    def _make_calls(self):
-        while self._calls:
-            self._calls.popleft().make()
+    def _make_calls(self, calls):
+        while calls:
+            try:
+                one = calls.popleft()
+            except IndexError:
+                return  # another thread has made it
+            one.make()

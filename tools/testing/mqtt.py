@@ -24,8 +24,7 @@ from .texts import Message, Payload
 __all__ = ("Client", "Message", "Mqtt", "NotRunning")
 
 _NONE = 0xFFFF
-_LOST = 9  # lib/slotmq/protocol/packet.py
-_IN, _OUT, _HUP = 1, 4, 16
+_LOST, _EXTRA = 9, 8  # lib/slotmq/protocol/packet.py
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0}
 
 
@@ -331,8 +330,11 @@ def _retained(broker: Any) -> Iterator[tuple[str, bytes]]:
     table, messages = broker.retained, broker.messages
     for slot in range(table.top):
         msg = table.msg[slot]
-        if msg != _NONE:
-            data = bytes(messages.arena.text(messages.first[msg]))
-            at = 2 + messages.topic_len[msg]
-            more = broker.five.props[msg] if messages.flags[msg] & 8 else 0
-            yield data[2:at].decode(), data[at + more :]
+        if msg == _NONE:
+            continue
+        has_more = messages.flags[msg] & _EXTRA
+        if has_more and not broker.five.remaining(broker, msg):
+            continue  # it has expired, and is removed when somebody asks for it
+        data = bytes(messages.arena.text(messages.first[msg]))
+        at = 2 + messages.topic_len[msg]
+        yield data[2:at].decode(), data[at + (broker.five.props[msg] if has_more else 0) :]

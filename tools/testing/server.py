@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -56,7 +57,7 @@ class Server:
         self._folder: Path | None = None
         self._jobs: deque[_Job] = deque()
         self._thread: threading.Thread | None = None
-        self._is_ending = False
+        self._is_ending = self._is_told = False
         self._app: Any = None
         self.network = Network(self.spy.sent)
         try:
@@ -141,10 +142,15 @@ class Server:
 
     def check(self) -> None:
         """NotRunning: nobody would do anything."""
-        if self.failure:
-            raise NotRunning(f"the broker has failed: {self.failure!r}") from self.failure
+        self.check_failure()
         if self._thread is None:
             raise NotRunning("the broker does not run: restart() starts it")
+
+    def check_failure(self) -> None:
+        """NotRunning: the broker's thread has ended with an exception."""
+        if self.failure:
+            self._is_told = True
+            raise NotRunning(f"the broker has failed: {self.failure!r}") from self.failure
 
     def settle(self) -> None:
         """Wait until the broker has handled what it has: a turn has begun and ended."""
@@ -157,7 +163,8 @@ class Server:
         """Stop the broker in order, as Ctrl-C does; the port stays."""
         self._join()
         if self.broker:
-            self.broker.close()
+            with suppress(Exception) if self.failure else nullcontext():
+                self.broker.close()
             self._release()
 
     def power_cut(self) -> None:
@@ -175,10 +182,14 @@ class Server:
         self._release()
 
     def close(self) -> None:
-        """Stop, and give everything back."""
-        self.stop()
-        self.network.shut()
-        self._remove_folder()
+        """Stop, and give everything back. NotRunning: a callback has raised, and nobody knows."""
+        try:
+            self.stop()
+        finally:
+            self.network.shut()
+            self._remove_folder()
+        if not self._is_told:
+            self.check_failure()
 
     def advance(self, tenths: int) -> None:
         """Let time pass, in steps; clients that are not half open stay alive meanwhile."""
