@@ -57,7 +57,7 @@ def test_a_passed_test_has_none(pytester: pytest.Pytester) -> None:
         ("konf=''", "konf: expected one of conf, users"),
         ("conf='max_qos 1\\nmax_qoss 2'", "slotmq.conf:2: max_qoss"),
         ("conf='listener 1883\\nlistener 1884'", "expected at most one listener"),
-        ("limits={'sessions': 0}", "limit sessions: expected"),
+        ("limits={'sessions': 0}", "limit: expected a number from 1"),
         ("'max_qos 1'", "expected keyword arguments only"),
     ],
 )

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 # Stands for umqtt.simple of micropython-lib in the recipe of docs/pytest.md.
 import socket
 
