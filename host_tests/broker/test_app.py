@@ -178,7 +178,7 @@ def test_in_the_background_the_tree_is_in_the_log_file(start: Start, tmp_path: P
         with exchange(("127.0.0.1", port), (CONNECT, CONNACK), (SUBSCRIBE, SUBACK)):
             os.kill(int(pid_file.read_text()), signal.SIGUSR2)
             run.wait_for(lambda: "   b (auto-" in log.read_text(), "the tree")
-        assert re.fullmatch(r"(\d{10}: .*\n){3}", log.read_text())
+        assert re.fullmatch(r"(\d{10}: .*\n){4}", log.read_text())  # the headline is the first
     finally:
         os.kill(int(pid_file.read_text()), signal.SIGTERM)
     run.wait_for(lambda: not pid_file.exists(), "its end")
@@ -215,6 +215,17 @@ def test_verbose_logs_every_type(start: Start, tmp_path: Path) -> None:
     run.stop()
     assert re.fullmatch(r"(\d{10}: .*\n)+", log.read_text())
     assert run.errors.read_text() == ""
+
+
+def test_a_log_file_has_start_and_end(start: Start, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines = f"listener {free_port()} 127.0.0.1", f"log_dest file {log}", "log_type error"
+    run = start("-c", conf(tmp_path, *lines))
+    headline = run.headline().strip()
+    run.stop()
+    first, last = log.read_text().splitlines()
+    assert first.partition(": ")[2] == headline
+    assert last.partition(": ")[2] == "slotmq ends"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
-"""Whether the broker could start with a configuration, as far as the file itself tells."""
+"""Whether the broker could start with a configuration."""
 
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from slotmq.access import mosquitto_cpython, users_file
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config.settings import ConfError
 from slotmq.fast.bytes_cpython import filter_ok
@@ -24,11 +25,28 @@ def check(file: Path, board: str) -> tuple[list[str], list[str]]:
         reader.open(str(file))
         settings = reader.finish()
         together(settings, reader.limits)
+        if board == "HOST":
+            reader.warnings += missing(settings)
+        users = Path(settings.password_file or "")
+        if users.is_file():
+            usable = mosquitto_cpython.usable if board == "HOST" else None
+            users_file.read(str(users), reader.limits.users, usable)
     except ConfError as error:
         return str(error).split("\n"), reader.warnings
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         return [f"{file}: {error}"], reader.warnings
     return [], reader.warnings
+
+
+def missing(settings: Any) -> list[str]:
+    """What the start needs and this computer does not have: a file, and folders of others."""
+    needed = [Path(settings.password_file)] if settings.password_file else []
+    files = [dest[5:].strip() for dest in settings.log_dest if dest[:5] == "file "]
+    needed += [Path(file).parent for file in [*files, settings.pid_file] if file]
+    if settings.persistence:
+        needed.append(Path(getattr(settings, "persistence_location", "") or "."))
+    here = [path for path in dict.fromkeys(needed) if not path.exists()]
+    return [f"{path}: not on this computer; the start needs it" for path in here]
 
 
 def together(settings: Any, limits: Any) -> None:

@@ -38,7 +38,8 @@ def config(context: click.Context, lists: bool) -> None:
 def check(file: Path, board: str) -> None:
     """Check the configuration FILE without a start; status 1: the broker would not start.
 
-    Prints all errors and warnings. Opens no file that FILE names, but for those of include_dir."""
+    Prints all errors and warnings. A file or folder that FILE names, and that is not here, is a
+    warning; users in a password_file are checked."""
     errors, warnings = checking.check(file, board)
     for text in warnings:
         click.echo(f"warning: {shown(text)}", err=True)

@@ -1,17 +1,21 @@
-"""Writes the tables of keys in docs/configure.md, between their markers."""
+"""Writes the tables of keys and limits in docs/configure.md, between their markers."""
 
+import re
 from pathlib import Path
 
 import click
 
+from slotmq.config import capacities
+
 from ..config import keys
+from ..config.check import preset
 
 _ROOT = Path(__file__).resolve().parents[2]
 PAGE = _ROOT / "docs/configure.md"
 
 
 def written(text: str) -> str:
-    """The page with both tables as they must be."""
+    """The page with its tables as they must be."""
     served = ["| key | default | mosquitto | reload | |", "|---|---|---|---|---|"]
     for key in keys.served():
         theirs = key.mosquittos if key.mosquittos != key.ours else ""
@@ -21,7 +25,26 @@ def written(text: str) -> str:
     for status, text_of, names in _groups():
         others.append(_row(", ".join(names), status, text_of))
     text = _between(text, "keys", served)
-    return _between(text, "other-keys", others)
+    text = _between(text, "other-keys", others)
+    return _between(text, "limits", limits())
+
+
+def limits() -> list[str]:
+    """The table of limits; what each means is in the comment above capacities.FIELDS."""
+    meanings: dict[str, str] = {}
+    name = ""
+    for line in Path(capacities.__file__).read_text().splitlines():
+        if found := re.match(r"#   ([a-z_0-9]+) +(.*)", line):
+            name = found[1]
+            meanings[name] = found[2]
+        elif name and line.startswith("#    "):
+            meanings[name] += " " + line[1:].strip()
+    here, board = preset("HOST"), preset("RPI_PICO_W")
+    rows = ["| limit | computer | Pico W | least | most | |", "|---|---|---|---|---|---|"]
+    for name, _, least, most in capacities.fields():
+        numbers = [f"{n:,}" for n in (getattr(here, name), getattr(board, name), least, most)]
+        rows.append(_row(f"`{name}`", *numbers, meanings[name]))
+    return rows
 
 
 def _groups() -> list[tuple[str, str, list[str]]]:

@@ -65,10 +65,22 @@ class TestCheck:
         assert result.exit_code == 1
         assert "record" in result.stderr
 
-    def test_no_file_that_it_names_is_opened(self, tmp_path: Path) -> None:
-        log = tmp_path / "a.log"
-        assert slotmq("config", "check", conf(tmp_path, f"log_dest file {log}")).exit_code == 0
-        assert not log.exists()
+    def test_what_it_names_and_this_computer_does_not_have(self, tmp_path: Path) -> None:
+        lines = [f"password_file {tmp_path}/users", f"log_dest file {tmp_path}/log/broker"]
+        lines += ["persistence true", f"persistence_location {tmp_path}/data"]
+        file = conf(tmp_path, *lines, f"pid_file {tmp_path}/run/pid")
+        result = slotmq("config", "check", file)
+        assert result.exit_code == 0
+        found = [line.split(": ")[1] for line in result.stderr.splitlines()]
+        assert found == [f"{tmp_path}/{name}" for name in ("users", "log", "run", "data")]
+        assert slotmq("config", "check", file, "--board", "RPI_PICO_W").stderr == ""
+
+    def test_a_wrong_line_of_the_users(self, tmp_path: Path) -> None:
+        users = tmp_path / "users"
+        users.write_text("alice:secret\n")
+        result = slotmq("config", "check", conf(tmp_path, f"password_file {users}"))
+        assert result.exit_code == 1
+        assert f"{users}:1: " in result.stderr
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         result = slotmq("config", "check", tmp_path / "none")

@@ -118,7 +118,9 @@ def _unmatched(session, queue, rows, is_like):
 
 def _is_same_row(session, delivery, row):
     if delivery.packet_id:
-        is_same = row.packet_id == delivery.packet_id and row.key in (None, delivery.msg.key())
+        is_same = row.packet_id == delivery.packet_id
+        if row.key is not None:
+            is_same = is_same and (row.key, row.retain) == (delivery.msg.key(), delivery.retain)
         is_copy = delivery.restored and delivery.qos == 1 and not row.was_sent
         return is_same and not is_copy
     return row.group == delivery.group_slot and _matches_identifier(session, delivery, row)
@@ -162,7 +164,8 @@ def _may_be_missing(model, session, delivery):
         return True
     # After a reboot the model may have a retained message twice: as sent and as not sent.
     restored = [one.msg.key() for one in session.in_flight.values() if one.restored]
-    return not delivery.required and (not delivery.from_retained or delivery.msg.key() in restored)
+    is_twice = delivery.times_received or delivery.msg.key() in restored
+    return not delivery.required and (not delivery.from_retained or bool(is_twice))
 
 
 def _find_receiver(model, wanted, per_session):

@@ -9,6 +9,7 @@
 import hashlib
 
 from slotmq.access.pbkdf2 import advance, begin, hmac, same
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
 if not MICROPYTHON:
@@ -17,6 +18,7 @@ if not MICROPYTHON:
 _NONE = const(0xFFFF)
 _NEW = const(1)
 _VERIFYING = const(6)
+_NOTICE = const(4)
 _SALT = const(0)
 _STORED = const(1)
 _VERIFIED = const(3)
@@ -25,9 +27,11 @@ _FAILURES = const(16)
 _OF_ADDRESS = const(0)  # first rows of the two halves
 _OF_USER = const(8)
 DEFAULTS = {"login_delay_max": 8}  # of settings that only this file reads; seconds
-# Tenths of a second. After the first failure 1 s, doubled up to login_delay_max; forgotten a
-# minute later.
+# Tenths of a second. After a failure its address waits 1 s, since other clients may share it. Its
+# user waits 1 s, twice as long after each further failure, up to login_delay_max. A minute later
+# this is forgotten.
 _FIRST_WAIT = const(5)
+_ADDRESS_WAIT = const(10)
 _LONGEST_WAIT = const(600)
 _FORGET = const(600)
 _DOUBLINGS = const(7)
@@ -86,8 +90,11 @@ def _wait(broker, conn, name, password):
     users = broker.users
     host, user = address(broker, conn), hmac(users.secret, name)[:_FAILURE_KEY]
     now = broker.now
-    if _delay(users, now, _OF_ADDRESS, host) or _delay(users, now, _OF_USER, user):
+    delay = max(_delay(users, now, _OF_ADDRESS, host), _delay(users, now, _OF_USER, user))
+    if delay:
         users.delayed += 1
+        if broker.log_mask & _NOTICE:
+            ondemand.log_event(broker, "waits", conn, (name, delay))
     users.waiting.append([conn, b"", 0, name, password, host, user, None])
     broker.conns.state[conn] = _VERIFYING
     broker.turn_soon = 1
@@ -132,12 +139,13 @@ def step(broker):
 
 
 def _chosen(broker):
-    # The one that is being computed, or the first that need not wait. What came behind its CONNECT
-    # must find a buffer if it ends in a cut packet.
+    # The one that is being computed; else the first that need not wait, of users without a failure
+    # before others, so that a client with an old password does not delay the rest of its address.
+    # What came behind its CONNECT must find a buffer if it ends in a cut packet.
     users = broker.users
     now = broker.now
     conns = broker.conns
-    found = None
+    first = later = None
     for job in users.waiting:
         if conns.state[job[_JOB_CONN]] != _VERIFYING:
             continue  # it has ended
@@ -145,11 +153,14 @@ def _chosen(broker):
             continue
         if job[_JOB_WORK]:
             return job
-        if found or _delay(users, now, _OF_ADDRESS, job[_JOB_ADDRESS]):
+        if _delay(users, now, _OF_ADDRESS, job[_JOB_ADDRESS]):
             continue
-        if job[_JOB_PASSWORD] is None or not _delay(users, now, _OF_USER, job[_JOB_USER]):
-            found = job
-    return found
+        row = _row(users, _OF_USER, job[_JOB_USER])
+        if row < 0 or not users.failure_counts[row]:
+            first = first or job
+        elif not _delay(users, now, _OF_USER, job[_JOB_USER]):
+            later = later or job
+    return first or later
 
 
 def _must_compute(users, job):
@@ -241,7 +252,8 @@ def _punish(broker, first, key):
     since = now - until[row]
     count = users.failure_counts[row] if -_LONGEST_WAIT <= since < _FORGET else 0
     users.failure_counts[row] = count = min(count + 1, _DOUBLINGS)
-    until[row] = now + min(_FIRST_WAIT << count, most * 10)
+    wait = _ADDRESS_WAIT if first == _OF_ADDRESS else _FIRST_WAIT << count
+    until[row] = now + min(wait, most * 10)
 
 
 def _forgive(users, key):

@@ -51,7 +51,9 @@ def _start(app, argv):
             borrow("journal.start", "start", app)
         app.lines = {}
         print(headline)
+        log.write(0, headline)
     except (ConfError, MemoryError, OSError, ValueError) as error:
+        log.write(0, "The start ends: %s" % error)
         app.end()
         refused[:] = (str(error),)
         print("slotmq:", error, file=sys.stderr)
@@ -106,4 +108,5 @@ class App:
                 pass  # it has been removed already
         if self.lock:
             self.lock.close()
+        log.write(0, "slotmq ends")
         log.close()

@@ -66,6 +66,15 @@ def refused(broker, conn, reason):
     ondemand.take("status.log_reasons", broker.now).refused(broker, conn, reason)
 
 
+def waits(broker, conn, what):
+    """A login waits because of failures; what: (user name, tenths of a second)."""
+    name, delay = what
+    where, _ = address(broker, conn)
+    what = (repr(name.decode()), where, (delay + 9) // 10)
+    text = "Login of u%s from %s waits %d s: failures of this user or address."
+    broker.log(_NOTICE, text % what)
+
+
 def denied(broker, conn, what):
     """SUBACK refuses a filter; what: (filter, reason code)."""
     ondemand.take("status.log_reasons", broker.now).denied(broker, conn, what)

@@ -62,7 +62,14 @@ def auth(broker, conn, pkt, buf, fields):
         code = _send(broker, conn, _CONTINUE, fields.method, data)
         if code == _OK:
             return _OK
+    _explain(broker, code, fields)
     return code
+
+
+def _explain(broker, code, fields):
+    # For the log: SCRAM fails alike for both.
+    if code == _UNAUTHORIZED and broker.five.hook(broker) is broker.five.scram:
+        fields.why = b"wrong password or unknown user"
 
 
 def _ask(broker, conn, method, data):
@@ -143,6 +150,7 @@ def _refuse(broker, conn, code):
     fields.v5 = Connect5()
     fields.v5.read(broker, conn, pkt, fields.buf, fields)
     fields.user = getattr(broker.five.hook(broker), "last", None)
+    _explain(broker, code, fields)
     return open_session.refuse(broker, conn, code, fields)
 
 

@@ -145,6 +145,31 @@ class TestWaiting(LoginCase):
         waited, _ = self.waits("a", **PENCIL)
         self.near(waited, WAITS[0])
 
+    def test_an_address_waits_a_second_at_most(self):
+        for _ in range(5):
+            self.answer("a", **GUESS)
+        waited, client = self.waits("b", username="other", password=b"pencil")
+        self.near(waited, WAITS[0])
+        self.assertEqual(client.packets(), [ACCEPTED])
+
+    def test_a_user_without_failures_comes_before_others_of_its_address(self):
+        for _ in range(2):
+            self.answer("a", **GUESS)
+        bad = [self.open(connect(f"bad{number}", **GUESS)) for number in range(2)]
+        good = self.open(connect("good", username="other", password=b"pencil"))
+        for _ in range(400):
+            self.world.turn(4, ms=25)
+            if good.stream.received:
+                break
+        self.assertEqual(good.packets(), [ACCEPTED])
+        self.assertEqual([client.packets() for client in bad], [[], []])
+        self.settle()
+
+    def test_the_log_says_who_waits(self):
+        self.answer("a", **GUESS)
+        self.waits("b", **PENCIL)
+        self.assertEqual(len([line for line in self.lines if "Login of u'user'" in line]), 1)
+
     def test_who_has_waited_a_minute_begins_anew(self):
         for _ in range(3):
             self.answer("a", **GUESS)
@@ -183,6 +208,7 @@ class TestWaiting(LoginCase):
         method = b"\x15" + text("SCRAM-SHA-256") + b"\x16" + text("nonsense")
         client = self.open(packets5.connect("a", method))
         self.assertEqual(client.packets()[0][3], 0x87)
+        self.assertIn("wrong password or unknown user", self.lines[-1])
         self.assertEqual(self.users.refused, 1)
         waited, _ = self.waits("a", **PENCIL)
         self.near(waited, WAITS[0])
