@@ -48,10 +48,46 @@ class Limits:
     def hole_bytes(self) -> int: ...
 
 class Settings:
+    allow_anonymous: bool
+    password_file: str | None
+    allow_zero_length_clientid: bool
+    use_username_as_clientid: bool
+    clientid_prefixes: bytes
+    auto_id_prefix: bytes
+    mqtt31_client_id_max: int
+    max_keepalive: int
+    max_connections: int
+    connect_timeout: int
+    packet_timeout: int
+    max_packet_size: int
+    message_size_limit: int
+    max_qos: int
+    retain_available: bool
+    max_inflight_messages: int
+    max_queued_messages: int
+    max_session_share: int
+    max_offline_share: int
+    queue_qos0_messages: bool
+    upgrade_outgoing_qos: bool
+    allow_duplicate_messages: bool
+    qos2_delivery: str
+    mqtt_versions: int
+    max_topic_alias: int
+    max_topic_alias_broker: int
+    persistent_client_expiration: int
+    response_information: str | None
+    server_reference: str | None
+    retry_interval: int
+    persistence: bool
+    set_tcp_nodelay: bool
+    sys_interval: int
+    log_type: int
+    log_dest: tuple[str, ...] | list[str]
+    pid_file: str | None
+    listeners: list[tuple[str | None, int, int, dict[str, Any]]]
+    when_full: dict[str, str]
     def __init__(self, when_full: dict[str, str] | None = None, **values: object) -> None: ...
     def check(self, limits: Limits) -> None: ...
-    def __getattr__(self, name: str) -> Any: ...
-    def __setattr__(self, name: str, value: object) -> None: ...
 
 class _Client(Protocol):
     @property
@@ -90,6 +126,8 @@ class Broker:
     def stop(self) -> None: ...
     def close(self) -> None: ...
     # In one thread at a time
+    def apply_settings(self) -> None: ...
+    def check_thread(self) -> None: ...
     def turn(self, timeout_ms: int = 250) -> None: ...
     def run(self) -> None: ...
     async def serve(self) -> None: ...
