@@ -14,12 +14,6 @@ _LOCKED = const(0)
 _LIFTED = const(1)
 _IS_LOCKED = const(2)  # is the heap locked now?
 _EXCUSED = const(3)  # has a MemoryError left `with lifted`, where the heap was not locked?
-if MICROPYTHON:
-    _state = bytearray(4)
-else:
-    from slotmq.platform.threads_cpython import BytesOfThread
-
-    _state = BytesOfThread(4)
 _RELEASE = (int, heap_unlock)  # by _IS_LOCKED
 
 
@@ -74,3 +68,10 @@ class _Lifted:
 
 
 lifted = _Lifted()  # `with heap.lifted:` for what may raise outside a turn
+
+if MICROPYTHON:
+    _state = bytearray(4)
+else:  # brokers of one program may run in several threads
+    from slotmq.platform.threads_cpython import BytesOfThread
+
+    _state = BytesOfThread(4)
