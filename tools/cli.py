@@ -70,11 +70,21 @@ class _Slotmq(click.Group):
         except ToolError as error:
             lines = map(shown, str(error).split("\n"))
             raise click.ClickException("\n".join(lines)) from None
+        except ModuleNotFoundError as error:
+            name = ctx.invoked_subcommand or _RUN
+            _, _, extra = _LATER.get(name, ("", "", "deploy"))
+            raise click.ClickException(f"slotmq {name} {_needs(error, extra)}") from None
+
+
+def _needs(error: ModuleNotFoundError, extra: str) -> str:
+    if (error.name or "").startswith("slotmq"):
+        raise error
+    return f"needs {error.name}: pip install 'slotmq[{extra}]'"
 
 
 def _missing(name: str, error: ModuleNotFoundError, extra: str) -> click.Command:
     # A command whose packages are not installed says which ones.
-    text = f"needs {error.name}: pip install 'slotmq[{extra}]'"
+    text = _needs(error, extra)
 
     def refuse(words: tuple[str, ...]) -> None:
         raise ToolError(f"slotmq {name} {text}")
@@ -201,15 +211,11 @@ def inspect_journal(file: Path, database: Path | None) -> None:
     if database:
         tables.write_sqlite(journal, database)
         return
-    try:
-        from rich import box
-        from rich.console import Console
-        from rich.markup import escape
-        from rich.table import Table
-    except ModuleNotFoundError as error:
-        raise ToolError(
-            f"slotmq inspect needs {error.name}: pip install 'slotmq[deploy]'; or use --sqlite"
-        ) from None
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     for name, rows in tables.rows(journal).items():
         click.echo(f"{name} ({len(rows)})")
         table = Table(*tables.TABLES[name], box=box.SIMPLE_HEAD)
