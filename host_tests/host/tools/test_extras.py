@@ -1,4 +1,4 @@
-"""`pip install slotmq` brings what `slotmq run` needs; other commands say which extra they need."""
+"""`pip install slotmq` brings what `slotmq run` needs; others say which extra they need."""
 
 import subprocess
 import sys
