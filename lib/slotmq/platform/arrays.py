@@ -2,7 +2,7 @@
 # the column: in a small heap a temporary object beside it would leave a hole.
 from array import array
 
-_MANY = 0 if hasattr(array, "itemsize") else 0x8000  # CPython makes each column at once
+_MANY = 0x8000
 
 
 def u16(n, fill=0):
@@ -17,8 +17,6 @@ def u16(n, fill=0):
 
 def i32(n):
     """n signed 32-bit cells of 0: byte counts, tenths of a second."""
-    if not _MANY:
-        return array("i", bytes(4 * n))
     cells = array("i", range(n))
     for i in range(n):
         cells[i] = 0

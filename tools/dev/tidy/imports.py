@@ -57,6 +57,7 @@ PYTHON = {
     "config.rare_kinds": "os",
     "config.other_keys": "difflib",
     "platform.arrays": "array",
+    "platform.arrays_cpython": "array",
     "platform.esp32_memory": "esp32 gc",
     "platform.filesystem_cpython": "os",
     "platform.log": "sys time",
