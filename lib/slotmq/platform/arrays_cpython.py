@@ -1,5 +1,5 @@
-# arrays_cpython.py - replaces u16() and i32() of arrays.py, which fill a column cell by cell, since
-# a small heap has no space beside it. Here a column is made at once: a broker starts in a
+# arrays_cpython.py - replaces u16() and i32() of arrays.py, which fill a column cell by cell,
+# since a small heap has no space beside it. Here a column is made at once: a broker starts in a
 # millisecond. runtime.py, which each module imports, imports it before any table. Allocates.
 from array import array
 
