@@ -126,7 +126,7 @@ help:
 
 # .venv/installed-EXTRA: the project with that extra is in the environment.
 .venv/installed: .venv/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --editable '.[deploy,sim]'
 	mkdir -p $(PACKAGES)
 	ln -sfn ../../lib/slotmq $(PACKAGES)/slotmq
 	ln -sfn ../../tools $(PACKAGES)/slotmq_tools

@@ -23,6 +23,8 @@ from .broker.wire.scene import Scene
 from .broker.wire5.scene import SceneOfEachVersion
 from .support.program import Run, Start
 
+pytest_plugins = ["pytester"]  # for the tests of the plugin
+
 # How fast the machine is at the moment is no result of a test.
 settings.register_profile("slotmq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("slotmq")

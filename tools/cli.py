@@ -8,30 +8,32 @@ import os
 import shutil
 import sys
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from . import boards, passwd
 from .config import budget
-from .config.command import config as config_command
-from .deploy import repl, users
-from .deploy.commands import COMMANDS
 from .deploy.options import ask_password, piped_password
 from .errors import ToolError, shown
-from .harvest.command import harvest
 from .journal import contents, tables
 from .pack import mip, mpy
 from .run import daemon, launcher, orders
-from .scenario.command import sim
-from .telemetry.command import telemetry
 
 _RUN = "run"
+# Commands that are imported when they are used: module, function, the extra with their packages
+_LATER = {
+    "backup": ("deploy.commands", "backup", "deploy"),
+    "config": ("config.command", "config", "deploy"),
+    "deploy": ("deploy.commands", "deploy", "deploy"),
+    "harvest": ("harvest.command", "harvest", "deploy"),
+    "logs": ("deploy.commands", "logs", "deploy"),
+    "sim": ("scenario.command", "sim", "sim"),
+    "status": ("deploy.commands", "status", "deploy"),
+    "telemetry": ("telemetry.command", "telemetry", "telemetry"),
+}
 # MicroPython starts with the least, and counts the bits of its heap in 32 bits.
 HEAP_KB = (16, 262144)
 
@@ -40,13 +42,28 @@ class _Slotmq(click.Group):
     """A group whose default command is `run`, and which prints a ToolError without traceback."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {*self.commands, "--help", "--version"}
+        commands = self.list_commands(ctx)
+        own = {*commands, "--help", "--version"}
         if args and args[0] not in own and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self.commands, 1)
+            near = difflib.get_close_matches(args[0], commands, 1)
             raise click.UsageError(
                 f"no command {args[0]}" + (f"; did you mean {near[0]}?" if near else ""), ctx
             )
         return super().parse_args(ctx, args if args and args[0] in own else [_RUN, *args])
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *_LATER})
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _LATER:
+            return super().get_command(ctx, name)
+        module, function, extra = _LATER[name]
+        try:
+            found = getattr(import_module(f".{module}", __package__), function)
+        except ModuleNotFoundError as error:
+            return _missing(name, error, extra)
+        assert isinstance(found, click.Command)
+        return found
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -54,6 +71,32 @@ class _Slotmq(click.Group):
         except ToolError as error:
             lines = map(shown, str(error).split("\n"))
             raise click.ClickException("\n".join(lines)) from None
+        except ModuleNotFoundError as error:
+            name = ctx.invoked_subcommand or _RUN
+            _, _, extra = _LATER.get(name, ("", "", "deploy"))
+            raise click.ClickException(f"slotmq {name} {_needs(error, extra)}") from None
+
+
+def _needs(error: ModuleNotFoundError, extra: str) -> str:
+    if (error.name or "").startswith("slotmq"):
+        raise error
+    return f"needs {error.name}: pip install 'slotmq[{extra}]'"
+
+
+def _missing(name: str, error: ModuleNotFoundError, extra: str) -> click.Command:
+    # A command whose packages are not installed says which ones.
+    text = _needs(error, extra)
+
+    def refuse(words: tuple[str, ...]) -> None:
+        raise ToolError(f"slotmq {name} {text}")
+
+    return click.Command(
+        name,
+        context_settings={"ignore_unknown_options": True, "help_option_names": []},
+        callback=refuse,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
+        short_help=f"({text})",
+    )
 
 
 _board = click.option(
@@ -169,6 +212,11 @@ def inspect_journal(file: Path, database: Path | None) -> None:
     if database:
         tables.write_sqlite(journal, database)
         return
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     for name, rows in tables.rows(journal).items():
         click.echo(f"{name} ({len(rows)})")
         table = Table(*tables.TABLES[name], box=box.SIMPLE_HEAD)
@@ -222,6 +270,8 @@ def change_password(
     with ExitStack() as stack:
         here = file
         if device:
+            from .deploy import repl, users  # with the packages of the extra `deploy`
+
             line = stack.enter_context(repl.Repl(device))
             here = stack.enter_context(users.edited(line, str(file)))
         if user is None:
@@ -255,18 +305,9 @@ def broker_argv(
     return [*argv, "--board", board]
 
 
-main.add_command(config_command)
-main.add_command(harvest)
-main.add_command(sim)
-main.add_command(telemetry)
-
-
 def _nothing() -> None:
     """In the foreground no process waits until the broker is ready."""
 
-
-for command in COMMANDS:
-    main.add_command(command)
 
 if __name__ == "__main__":
     main()

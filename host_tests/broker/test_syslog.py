@@ -2,6 +2,7 @@
 
 import syslog
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from slotmq.platform import log
 TYPES = 127
 
 
-def opened(**settings: object) -> None:
+def opened(**settings: Any) -> None:
     """Open the log of an app with these settings."""
     app = App()
     app.settings = Settings(**settings)

@@ -222,9 +222,6 @@ def backup(folder: Path, device: str | None, restore: bool) -> None:
     time.sleep(0.1)  # until the serial port has sent the reset
 
 
-COMMANDS = (deploy, logs, status, backup)
-
-
 def _login(user: str | None, secret: str | None, is_new: bool) -> Login:
     # The login for the test after the deploy; is_new: of the board's first user.
     if is_new and user is None and _has_terminal():

@@ -59,9 +59,7 @@ def tables(conf: Configuration) -> list[tuple[Any, ...]]:
         rows = [row for row in rows if row[0] not in start._OF_VERSION_5]
     if conf.settings.persistence:
         rows.append(budget.journal(conf.limits))
-    if conf.settings.password_file:
-        rows.append(budget.users(conf.limits))
-    return rows
+    return rows + budget.access_rows(conf.settings, conf.limits)
 
 
 def way(conf: Configuration) -> str:

@@ -1,15 +1,19 @@
 """Options of several commands: the serial port of a board, the address and login of a broker."""
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings
 from getpass import GetPassWarning
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import ToolError
-from .mqtt_client import Login
+
+if TYPE_CHECKING:
+    from .mqtt_client import Login
 
 WIFI_PASSWORD = "SLOTMQ_WIFI_PASSWORD"  # names of environment variables
 LOGIN_PASSWORD = "SLOTMQ_PASSWORD"
@@ -40,6 +44,8 @@ user = click.option(
 
 def login(name: str | None) -> Login:
     """The user with a password from the environment or the prompt; None: no user."""
+    from .mqtt_client import Login  # its library is not needed for `slotmq run`
+
     if name is None:
         return Login()
     password = os.environ.get(LOGIN_PASSWORD)

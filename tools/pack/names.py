@@ -81,7 +81,7 @@ VfsFat VfsLfs2 mkfs readonly default reverse time_pulse_us sha1 invert off
 # Attributes of a Broker that surrounding programs and their hooks use
 _PUBLIC = "hooks limits log log_mask loop settings watch"
 # Methods of a Broker that its __getattr__ finds
-_FOUND = "client compact serve subscribe"
+_FOUND = "client close compact serve subscribe"
 # Classes that are not exported, but whose objects are given to programs
 _GIVEN = ("Client",)
 # Methods of an object that replaces scram.Scram

@@ -8,8 +8,9 @@ import fakes
 from packets import connect
 from select_module import Select
 
-from slotmq import Broker, Limits, Settings
+from slotmq import Limits, Settings
 from slotmq import broker as broker_module
+from slotmq.broker import Broker
 from slotmq.net import closing
 
 CONNACK = b"\x20\x02\0\0"

@@ -24,3 +24,18 @@ async def serve(broker):
     finally:
         broker.stop()
         broker.run()
+
+
+async def enter(broker):
+    """Serve in a task of its own from now on."""
+    broker.task = asyncio.create_task(serve(broker))
+    return broker
+
+
+async def leave(broker):
+    """Let that task end, with its exception if there was one."""
+    broker.stop()
+    try:
+        await broker.task
+    finally:
+        broker.close()

@@ -5,7 +5,7 @@ from slotmq.delivery import routing
 from slotmq.delivery.outgoing import space
 from slotmq.fast import new_packet, next_packet, topic_matches, unref, utf8_ok
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
 _WARNING = const(2)
@@ -35,6 +35,10 @@ def find(broker, name):
     So a broker that does not use these methods has nothing of them in its heap."""
     if name == "compact":
         return lambda: compact(broker)
+    if name == "close" or name[:2] == "__":
+        from slotmq.embed import lifetime
+
+        return lifetime.find(broker, name)
     if name not in ("subscribe", "client", "serve"):
         raise AttributeError(name)
     from slotmq.embed import in_process
@@ -139,7 +143,10 @@ def in_turn():
 
 
 def check_idle(broker):
-    """RuntimeError while a packet is being handled: in hooks may_..., and in broker.log."""
+    """RuntimeError while a packet is being handled: in hooks may_..., and in broker.log; on
+    CPython also while another thread runs the broker."""
+    if not MICROPYTHON and hasattr(broker, "check_thread"):
+        broker.check_thread()
     if broker.reading != _NONE and in_turn():
         raise RuntimeError("within a packet: not in may_...")
 

@@ -8,13 +8,12 @@
 # Ctrl-C may be raised at any jump of the bytecode, and a heap that stayed locked would block the
 # REPL. So no jump is between a change of the lock and the assignment that records it, and unlock()
 # selects its function by an index and not by `if`.
-from slotmq.platform.runtime import const, heap_lock, heap_unlock
+from slotmq.platform.runtime import MICROPYTHON, const, heap_lock, heap_unlock
 
 _LOCKED = const(0)
 _LIFTED = const(1)
 _IS_LOCKED = const(2)  # is the heap locked now?
 _EXCUSED = const(3)  # has a MemoryError left `with lifted`, where the heap was not locked?
-_state = bytearray(4)
 _RELEASE = (int, heap_unlock)  # by _IS_LOCKED
 
 
@@ -69,3 +68,10 @@ class _Lifted:
 
 
 lifted = _Lifted()  # `with heap.lifted:` for what may raise outside a turn
+
+if MICROPYTHON:
+    _state = bytearray(4)
+else:  # brokers of one program may run in several threads
+    from slotmq.platform.threads_cpython import BytesOfThread
+
+    _state = BytesOfThread(4)

@@ -9,6 +9,7 @@ MICROPYTHON = sys.implementation.name == "micropython"
 if MICROPYTHON:
     from micropython import const, heap_lock, heap_unlock
 else:
+    from slotmq.platform import arrays_cpython
 
     def const(value):
         return value

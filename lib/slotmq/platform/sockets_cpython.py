@@ -79,6 +79,10 @@ class Poller:
         if self.streams.pop(fd, None):  # as MicroPython's, it accepts one that is not registered
             self._poll.unregister(fd)
 
+    def close(self):
+        if hasattr(self._poll, "close"):
+            self._poll.close()
+
     def ipoll(self, timeout_ms):
         return self.with_streams(self.wait(timeout_ms / 1000, MOST_EVENTS))
 

@@ -1,0 +1,228 @@
+"""What a test can let go wrong, as its clients see it."""
+
+import time
+
+import pytest
+
+from host_tests.broker.wire import codec
+from host_tests.broker.wire.client import Client
+from host_tests.broker.wire.codec import Will
+from host_tests.broker.wire5 import client as client5
+from host_tests.broker.wire5 import codec as codec5
+from slotmq_tools.testing.mqtt import Mqtt, NotRunning
+
+from .clients import connected
+
+WILL = Will("state", b"gone")
+
+
+def test_disconnect_publishes_the_will(mqtt: Mqtt) -> None:
+    """[MQTT-3.1.2-8]"""
+    client = connected(mqtt, "sensor-1", will=WILL)
+    mqtt.disconnect("sensor-1")
+    client.expect_closed()
+    assert mqtt.wait_for("state").client == "sensor-1"
+    assert mqtt.clients == []
+
+
+def test_a_fault_for_an_unknown_client_names_those_that_are_there(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "sensor-1")
+    with pytest.raises(AssertionError, match="no client 'sensor-2' is connected, only: sensor-1"):
+        mqtt.disconnect("sensor-2")
+    client.disconnect()
+
+
+def test_refuse(mqtt: Mqtt) -> None:
+    mqtt.refuse("sensor-1", 5, times=2)
+    other = connected(mqtt, "sensor-2")
+    for _ in range(2):
+        Client((mqtt.host, mqtt.port)).expect_refused(codec.connect("sensor-1"), 5)
+    connected(mqtt, "sensor-1").disconnect()
+    other.disconnect()
+
+
+def test_refuse_lets_others_be_asked_for_a_password() -> None:
+    with Mqtt(users={"ada": "lovelace"}) as mqtt:
+        mqtt.refuse("sensor-1", 3)
+        Client((mqtt.host, mqtt.port)).expect_refused(codec.connect("sensor-2"), 5)
+        packet = codec.connect("sensor-1", username="ada", password=b"lovelace")
+        Client((mqtt.host, mqtt.port)).expect_refused(packet, 3)
+        connected(mqtt, "sensor-1", username="ada", password=b"lovelace").disconnect()
+
+
+@pytest.mark.parametrize("code", [0, 6])
+def test_refuse_takes_codes_of_connack_only(mqtt: Mqtt, code: int) -> None:
+    with pytest.raises(ValueError, match="1 to 5"):
+        mqtt.refuse("sensor-1", code)
+
+
+def test_drop_loses_the_next_messages(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "sensor-1")
+    mqtt.drop("room/#", next=2)
+    for payload in (b"1", b"2", b"3"):
+        client.send(codec.publish("room/1", payload, 1, int(payload)))
+    client.publish("door", b"open", 0)  # a PING behind it
+    assert [one.payload for one in mqtt.messages("room/1")] == [b"3"]
+    client.expect_accepted(3, 1)  # and no acknowledgement of those before
+    assert mqtt.packets[-1] == "sensor-1 <- PUBLISH" or "(dropped)" in "\n".join(mqtt.packets)
+    client.disconnect()
+
+
+def test_delay(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "sensor-1")
+    mqtt.delay("300ms")
+    began = time.monotonic()
+    client.ping()
+    assert time.monotonic() - began >= 0.3
+    mqtt.delay(0)
+    client.ping()
+    client.disconnect()
+
+
+def test_delay_keeps_the_order(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "panel")
+    client.subscribe("n", qos=0)
+    mqtt.delay("100ms")
+    for n in range(20):
+        mqtt.publish("n", str(n))
+        if n == 10:
+            mqtt.delay("1ms")
+    assert [int(client.next().payload) for _ in range(20)] == list(range(20))
+    client.disconnect()
+
+
+@pytest.mark.parametrize("wrong", ["soon", "5 h", "-1s"])
+def test_delay_says_what_it_expects(mqtt: Mqtt, wrong: str) -> None:
+    with pytest.raises(ValueError, match='expected "200ms"'):
+        mqtt.delay(wrong)
+
+
+def test_cut_loses_connections_and_refuses_new_ones(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "sensor-1", will=WILL)
+    with mqtt.cut():
+        client.expect_closed()
+        with pytest.raises((AssertionError, ConnectionError)):
+            connected(mqtt, "sensor-1")
+        assert mqtt.clients == []
+    connected(mqtt, "sensor-1").disconnect()
+    assert mqtt.wait_for("state")
+
+
+def test_half_open_is_noticed_by_the_keep_alive_only(mqtt: Mqtt) -> None:
+    """[MQTT-3.1.2-24]"""
+    client = connected(mqtt, "sensor-1", keep_alive=60, will=WILL)
+    other = connected(mqtt, "sensor-2", keep_alive=60)
+    mqtt.half_open("sensor-1")
+    client.send(codec.publish("lost"))
+    mqtt.advance(seconds=80)
+    assert mqtt.messages() == []
+    mqtt.advance(seconds=20)
+    assert [one.topic for one in mqtt.messages()] == ["state"]
+    assert [one.id for one in mqtt.clients] == ["sensor-2"]
+    other.ping()
+    other.disconnect()
+    client.expect_closed()
+
+
+def test_a_half_open_client_that_goes_is_not_noticed(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "sensor-1")
+    mqtt.half_open("sensor-1")
+    client.sock.close()
+    mqtt.publish("a", "b")
+    assert [one.is_connected for one in mqtt.clients] == [True]
+
+
+def test_a_slow_reader_loses_only_what_its_limits_do_not_keep() -> None:
+    with Mqtt(limits={"queued": 5, "inflight": 5, "tx_bytes": 512}) as mqtt:
+        slow = connected(mqtt, "slow")
+        fast = connected(mqtt, "fast")
+        for client in (slow, fast):
+            client.subscribe("n", qos=0)
+        mqtt.stop_reading("slow")
+        for n in range(100):
+            mqtt.publish("n", str(n))
+            fast.expect_publish("n", str(n).encode())
+        mqtt.read_again("slow")
+        got = [int(one.payload) for one in slow.publishes()]
+        assert got == sorted(got) and 0 < len(got) < 100
+        slow.disconnect()
+        fast.disconnect()
+
+
+def test_full_tables() -> None:
+    with Mqtt(limits={"connections": 1, "sessions": 1}) as mqtt:
+        client = connected(mqtt, "first")
+        Client((mqtt.host, mqtt.port)).expect_refused(codec.connect("second"), 3)
+        client.disconnect()
+
+
+@pytest.mark.mqtt(conf="persistence true")
+def test_a_power_cut_keeps_what_was_acknowledged(mqtt: Mqtt) -> None:
+    panel = connected(mqtt, "panel", clean=False)
+    panel.subscribe("lamp/+", qos=1)
+    mqtt.half_open("panel")
+    mqtt.publish("lamp/1", "on", 1)
+    sensor = connected(mqtt, "sensor-1")
+    sensor.publish("room/1", b"21.5", 1, retain=True)
+    port = mqtt.port
+    mqtt.power_cut()
+    sensor.expect_closed()
+    with pytest.raises(NotRunning, match=r"restart\(\) starts it"):
+        mqtt.publish("a")
+    mqtt.restart()
+    panel.expect_closed()
+    assert mqtt.port == port
+    assert mqtt.retained == {"room/1": b"21.5"}
+    panel = Client((mqtt.host, mqtt.port))
+    assert panel.connect(codec.connect("panel", clean=False)).session_present
+    panel.receive("lamp/1", b"on", 1, dup=True)
+    panel.disconnect()
+
+
+def test_without_a_journal_a_power_cut_loses_all(mqtt: Mqtt) -> None:
+    mqtt.publish("room/1", "21.5", 1, True)
+    mqtt.power_cut()
+    mqtt.restart()
+    assert mqtt.retained == {}
+    assert mqtt.messages("room/1")  # the test remembers
+
+
+def test_a_power_cut_publishes_no_will(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "sensor-1", will=WILL)
+    mqtt.power_cut()
+    client.expect_closed()
+    mqtt.restart()
+    assert mqtt.messages() == []
+
+
+def test_restart_in_order_publishes_wills(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "sensor-1", will=WILL)
+    mqtt.restart()
+    client.expect_closed()
+    assert mqtt.messages("state")
+
+
+def test_advance_ends_messages_sessions_and_waits_of_wills(mqtt: Mqtt) -> None:
+    """[MQTT-3.3.2-5], [MQTT-3.1.3-9]"""
+    client = client5.Client((mqtt.host, mqtt.port))
+    will = Will("state", b"gone", properties={"will_delay": 600})
+    packet = codec5.connect("five", clean=True, will=will, session_expiry=3600)
+    assert client.connect(packet).code == 0
+    client.publish("short", b"x", 1, retain=True, message_expiry=100)
+    mqtt.disconnect("five")
+    client.sock.close()
+    mqtt.advance(seconds=90)
+    assert mqtt.retained
+    mqtt.advance(seconds=20)
+    assert not mqtt.retained
+    assert not mqtt.messages("state") and mqtt.clients
+    mqtt.advance(minutes=10)
+    assert mqtt.messages("state") and mqtt.clients
+    mqtt.advance(hours=1)
+    assert not mqtt.clients
+
+
+@pytest.mark.parametrize("days", [0, -1, 251])
+def test_advance_has_bounds(mqtt: Mqtt, days: int) -> None:
+    with pytest.raises(ValueError, match="250 days"):
+        mqtt.advance(days=days)

@@ -1,0 +1,193 @@
+"""The plugin in pytest: marks, options, reports on a failure, xdist."""
+
+import subprocess
+import sys
+
+import pytest
+
+USES = """
+def test_it(mqtt):
+    mqtt.publish("a", "1")
+    assert mqtt.wait_for("a").payload == b"1"
+"""
+
+
+def marked(arguments: str) -> str:
+    return f"import pytest\n\n@pytest.mark.mqtt({arguments})\ndef test_it(mqtt):\n    pass\n"
+
+
+def test_nothing_is_imported_before_a_fixture_is_used(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import sys
+
+        def test_without():
+            assert not [name for name in sys.modules if name.split(".")[0] == "slotmq"]
+            assert not {"slotmq_tools.boards", "slotmq_tools.testing.mqtt"} & set(sys.modules)
+    """)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_a_failed_test_has_packets_and_log_in_its_report(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_it(mqtt):
+            mqtt.broker.call(mqtt.broker.client, "panel")
+            mqtt.wait_for("lamp", timeout=0)
+    """)
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*no message lamp within 0 s", "*broker of mqtt*", "last packets:", "log:", "*'panel'*"]
+    )
+
+
+def test_a_passed_test_has_none(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(USES)
+    result = pytester.runpytest_inprocess("-rA")
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*broker of mqtt*")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("tls=True", "tls: slotmq has no TLS yet"),
+        ("version=4", "version: expected 3 (for 3.1 and 3.1.1) or 5, not 4"),
+        ("board='PICO'", "board: expected one of ESP32_GENERIC"),
+        ("runtime='pypy'", "runtime: expected cpython or micropython, not 'pypy'"),
+        ("konf=''", "konf: expected one of conf, users"),
+        ("conf='max_qos 1\\nmax_qoss 2'", "slotmq.conf:2: max_qoss"),
+        ("conf='listener 1883\\nlistener 1884'", "expected at most one listener"),
+        ("limits={'sessions': 0}", "limit: expected a number from 1"),
+        ("'max_qos 1'", "expected keyword arguments only"),
+    ],
+)
+def test_a_wrong_mark_is_one_clear_line(
+    pytester: pytest.Pytester, arguments: str, said: str
+) -> None:
+    pytester.makepyfile(marked(arguments))
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(errors=1)
+    assert said in result.stdout.str().replace("[", "").replace("]", "")
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_marks_of_module_class_and_test_are_joined(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        pytestmark = pytest.mark.mqtt(conf="max_qos 1", version=3)
+
+        @pytest.mark.mqtt(limits={"sessions": 9, "connections": 3})
+        class TestIt:
+            @pytest.mark.mqtt(conf="max_qos 0")
+            def test_it(self, mqtt):
+                assert mqtt.broker.settings.max_qos == 0
+                assert mqtt.broker.limits.sessions == 9
+                assert mqtt.broker.five is None
+    """)
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_the_board_of_the_command_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        def test_it(mqtt, mqtt_session):
+            assert mqtt.broker.limits.connections == 4
+            assert mqtt_session.broker.limits.connections == 4
+
+        @pytest.mark.mqtt(board="ESP32_GENERIC")
+        def test_its_own(mqtt):
+            assert mqtt.broker.limits.connections == 7
+    """)
+    result = pytester.runpytest_inprocess("--mqtt-board", "RPI_PICO_W")
+    result.assert_outcomes(passed=2)
+
+
+def test_an_unknown_board_of_the_command_line(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_subprocess("--mqtt-board", "PICO")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--mqtt-board PICO: expected one of ESP32_GENERIC*"])
+
+
+def test_the_session_has_one_broker(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_first(mqtt_session):
+            mqtt_session.publish("a", "1")
+
+        def test_second(mqtt_session, mqtt):
+            assert mqtt_session.messages("a") and not mqtt.messages("a")
+            assert mqtt_session.port != mqtt.port
+    """)
+    pytester.runpytest_inprocess().assert_outcomes(passed=2)
+
+
+def test_with_xdist(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+
+        @pytest.mark.parametrize("n", range(20))
+        def test_it(mqtt, mqtt_session, n):
+            mqtt.publish("n", str(n))
+            assert [int(one.payload) for one in mqtt.messages("n")] == [n]
+    """)
+    pytester.runpytest_subprocess("-n", "2").assert_outcomes(passed=20)
+
+
+def test_on_micropython(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        USES
+        + """
+    assert "MicroPython" in mqtt.log[0] and "RPI_PICO_W" in mqtt.log[0]
+    try:
+        mqtt.power_cut()
+    except NotImplementedError as error:
+        assert "micropython" in str(error)
+    else:
+        assert False
+"""
+    )
+    result = pytester.runpytest_subprocess(
+        "--mqtt-board", "RPI_PICO_W", "--mqtt-runtime", "micropython", "-W", "error"
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_a_wrong_configuration_on_micropython_names_the_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(marked("conf='max_qos 3', runtime='micropython'"))
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*slotmq.conf:1: max_qos: expected a number from 0 to 2*"])
+
+
+LEAKS = """
+import gc, os, threading, resource
+from slotmq_tools.testing.mqtt import Mqtt
+
+def one():
+    with Mqtt() as mqtt:
+        mqtt.publish("a", "b", 1, True)
+
+def state():
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        pages = int(file.read().split()[1])
+    return len(os.listdir("/proc/self/fd")), threading.active_count(), pages * 4096
+
+for _ in range(50):
+    one()
+files, threads, size = state()
+for _ in range(1000):
+    one()
+files2, threads2, size2 = state()
+print(files2 - files, threads2 - threads, size2 - size < 1 << 20, size2 - size)
+"""
+
+
+def test_a_thousand_brokers_leave_nothing() -> None:
+    """No descriptor, no thread, less than a megabyte."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LEAKS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[:3] == ["0", "0", "True"], done.stdout
+    assert done.stderr == ""

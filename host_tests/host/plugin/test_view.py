@@ -1,0 +1,171 @@
+"""What a test sees of its broker: messages, packets, clients, tables."""
+
+import asyncio
+import unittest
+
+import pytest
+
+from host_tests.broker.wire import codec
+from host_tests.broker.wire5 import client as client5
+from host_tests.broker.wire5 import codec as codec5
+from slotmq_tools.testing.mqtt import Message, Mqtt, NotRunning
+
+from .clients import connected
+
+
+def test_a_message_is_seen_with_its_client(mqtt: Mqtt) -> None:
+    sensor = connected(mqtt, "sensor-1")
+    sensor.publish("room/1", b"21.5", 1, retain=True)
+    assert mqtt.wait_for("room/+", "21.5") == Message("room/1", b"21.5", 1, True, "sensor-1")
+    assert mqtt.retained == {"room/1": b"21.5"}
+    assert mqtt.url == f"mqtt://127.0.0.1:{mqtt.port}"
+    sensor.disconnect()
+
+
+@pytest.mark.parametrize("payload", [b"7", "7", 7, lambda got: got > b"6"])
+def test_a_payload_may_be_given_in_four_ways(mqtt: Mqtt, payload: object) -> None:
+    mqtt.publish("count", "6")
+    mqtt.publish("count", "7")
+    assert mqtt.wait_for("count", payload).payload == b"7"  # type: ignore[arg-type]
+
+
+def test_wait_for_counts(mqtt: Mqtt) -> None:
+    for payload in "abc":
+        mqtt.publish("letter", payload)
+    assert mqtt.wait_for("letter", count=3).payload == b"c"
+    mqtt.clear()
+    assert mqtt.messages() == []
+
+
+def test_a_failed_wait_shows_the_nearest_topics_and_the_last_packets(mqtt: Mqtt) -> None:
+    sensor = connected(mqtt, "sensor-1")
+    for topic in ("room/1/temperature", "room/2/temperature", "door"):
+        sensor.publish(topic, b"21.5", 1)
+    with pytest.raises(AssertionError) as failure:
+        mqtt.wait_for("room/1/temprature", "21.5", timeout=0)
+    said = str(failure.value)
+    assert "no message room/1/temprature with '21.5' within 0 s" in said
+    assert said.index("    room/1/temperature") < said.index("    room/2/temperature")
+    assert "sensor-1 -> PUBLISH door 21.5 qos 1" in said
+    assert "sensor-1 <- PUBACK" in said
+    sensor.disconnect()
+
+
+def test_a_failed_wait_shows_other_payloads(mqtt: Mqtt) -> None:
+    mqtt.publish("lamp", "off")
+    with pytest.raises(AssertionError, match="with other payloads:\n    lamp off"):
+        mqtt.wait_for("lamp", "on", timeout=0)
+
+
+def test_a_failed_wait_without_any_message(mqtt: Mqtt) -> None:
+    with pytest.raises(AssertionError, match="no message was published at all"):
+        mqtt.wait_for("lamp", timeout=0)
+
+
+def test_wait_for_in_asyncio(mqtt: Mqtt) -> None:
+    async def program() -> Message:
+        waiting = asyncio.create_task(mqtt.wait_for_async("late"))
+        await asyncio.sleep(0)
+        mqtt.publish("late", "1")
+        return await waiting
+
+    assert asyncio.run(program()).payload == b"1"
+
+
+def test_clients_and_subscriptions(mqtt: Mqtt) -> None:
+    panel = connected(mqtt, "panel", clean=False)
+    panel.subscribe("lamp/+", qos=1)
+    (one,) = mqtt.clients
+    assert (one.id, one.is_connected, one.version) == ("panel", True, "3.1.1")
+    assert mqtt.subscriptions == [("panel", "lamp/+", 1)]
+    panel.disconnect()
+    mqtt.publish("lamp/1", "on", 1)
+    (one,) = mqtt.clients
+    assert (one.is_connected, one.queued, one.version) == (False, 1, None)
+
+
+def test_a_topic_alias_and_properties_of_version_5(mqtt: Mqtt) -> None:
+    client = client5.Client((mqtt.host, mqtt.port))
+    assert client.connect(codec5.connect("five")).code == 0
+    client.publish("room/1", b"a", 1, topic_alias=1, content_type="text")
+    client.publish("", b"b", 1, topic_alias=1)
+    assert [(one.topic, one.payload) for one in mqtt.messages()] == [
+        ("room/1", b"a"),
+        ("room/1", b"b"),
+    ]
+    client.disconnect()
+
+
+def test_a_duplicate_of_qos_2_is_one_message(mqtt: Mqtt) -> None:
+    """[MQTT-4.3.3-2]"""
+    client = connected(mqtt, "two")
+    for dup in (False, True):
+        client.send(codec.publish("once", b"x", 2, 7, dup=dup))
+        client.expect_accepted(7, 2)
+    client.release(7)
+    assert len(mqtt.messages("once")) == 1
+    client.disconnect()
+
+
+def test_what_a_hook_forbids_is_no_message(mqtt: Mqtt) -> None:
+    class Hooks:
+        def may_publish(self, _client_id: bytes, topic: bytes) -> bool:
+            return topic != b"secret"
+
+    def install() -> None:
+        mqtt.broker.hooks = Hooks()
+
+    mqtt.broker.call(install)
+    client = connected(mqtt, "someone")
+    client.publish("secret", b"x", 1)
+    client.publish("open", b"x", 1)
+    assert [one.topic for one in mqtt.messages()] == ["open"]
+    client.disconnect()
+
+
+def test_passwords_are_not_in_the_report(mqtt: Mqtt) -> None:
+    client = connected(mqtt, "ada", username="ada", password=b"lovelace")
+    assert "CONNECT as 'ada'" in mqtt.report()
+    assert "lovelace" not in mqtt.report() and b"lovelace".hex(" ") not in mqtt.report()
+    client.disconnect()
+
+
+def test_a_broken_callback_is_told_at_the_next_step() -> None:
+    with Mqtt() as mqtt:
+        mqtt.broker.subscribe("bad", lambda *_: 1 / 0)
+        with pytest.raises(NotRunning, match="ZeroDivisionError"):
+            for _ in range(100):
+                mqtt.publish("bad")
+
+
+def test_a_broken_callback_is_told_at_the_end_at_the_latest() -> None:
+    mqtt = Mqtt()
+    mqtt.broker.subscribe("bad", lambda *_: 1 / 0)
+    mqtt.publish("bad")
+    with pytest.raises(NotRunning, match="ZeroDivisionError"):
+        mqtt.close()
+
+
+def test_what_was_seen_stays_after_the_end() -> None:
+    mqtt = Mqtt()
+    mqtt.publish("a", "b")
+    mqtt.close()
+    mqtt.close()
+    assert mqtt.messages("a") and "no" not in mqtt.log
+    with pytest.raises(NotRunning, match="closed"):
+        mqtt.publish("a")
+
+
+def test_in_unittest() -> None:
+    class Case(unittest.TestCase):
+        def setUp(self) -> None:
+            self.mqtt = Mqtt()
+            self.addCleanup(self.mqtt.close)
+
+        def test_it(self) -> None:
+            self.mqtt.publish("a", "1")
+            self.assertEqual(self.mqtt.wait_for("a").payload, b"1")
+
+    result = unittest.TestResult()
+    Case("test_it").run(result)
+    assert result.wasSuccessful() and result.testsRun == 1

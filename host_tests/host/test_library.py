@@ -1,0 +1,258 @@
+"""slotmq as a library on CPython: threads, the end of a broker, types, what an import costs."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from host_tests.broker.wire import codec
+from host_tests.broker.wire.client import Client
+from host_tests.broker.wire.codec import Will
+from slotmq import Broker, Limits
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT_S = 20
+
+
+def wait_until_it_runs(broker: Broker, thread: threading.Thread) -> None:
+    while broker.call(threading.get_ident) != thread.ident:
+        assert thread.is_alive()
+        time.sleep(0.001)
+
+
+@contextmanager
+def running(broker: Broker) -> Iterator[threading.Thread]:
+    """Run the broker in a thread."""
+    thread = threading.Thread(target=broker.run)
+    thread.start()
+    wait_until_it_runs(broker, thread)
+    try:
+        yield thread
+    finally:
+        broker.close()
+        thread.join(TIMEOUT_S)
+        assert not thread.is_alive()
+
+
+def test_listen_returns_the_port_that_the_system_has_chosen() -> None:
+    with Broker() as broker:
+        host, port = broker.listen("127.0.0.1", 0)
+        assert host == "127.0.0.1" and port > 0
+
+
+def test_another_thread_publishes_while_the_broker_waits() -> None:
+    broker = Broker()
+    got: list[Any] = []
+    broker.subscribe("lamp", lambda *message: got.append(message))
+    with running(broker):
+        assert broker.publish("lamp", "on", 1)
+        broker.call(int)
+    assert got == [("lamp", b"on", 0, 0)]
+
+
+def test_a_call_does_not_wait_for_the_end_of_a_long_turn() -> None:
+    """The turn would last for an hour."""
+    with Broker() as broker:
+        thread = threading.Thread(target=broker.turn, args=(3_600_000,), daemon=True)
+        thread.start()
+        wait_until_it_runs(broker, thread)
+        broker.wake()
+        thread.join(TIMEOUT_S)
+        assert not thread.is_alive()
+
+
+def test_a_call_has_a_result_or_raises() -> None:
+    broker = Broker()
+    with running(broker) as thread:
+        assert broker.call(threading.get_ident) == thread.ident
+        assert broker.call(divmod, 7, 2) == (3, 1)
+        with pytest.raises(ZeroDivisionError):
+            broker.call(lambda: 1 / 0)
+        with pytest.raises(ValueError, match="without wildcards"):
+            broker.publish("+")
+
+
+def test_many_threads_at_a_time() -> None:
+    count = [0]
+
+    def add() -> None:
+        count[0] += 1
+
+    with Broker() as broker:
+
+        def work() -> None:
+            for _ in range(500):
+                broker.call(add)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            broker.turn(5)
+    assert count == [2000]
+
+
+def test_two_brokers_in_two_threads_do_not_disturb_each_other() -> None:
+    brokers = [Broker(), Broker()]
+    for broker in brokers:
+        broker.subscribe("n", lambda *_: None)
+    with running(brokers[0]), running(brokers[1]):
+        for _ in range(300):
+            for broker in brokers:
+                assert broker.publish("n")
+
+
+REFUSED: list[tuple[str, Callable[[Broker], object]]] = [
+    ("turn", lambda broker: broker.turn(0)),
+    ("run", lambda broker: broker.run()),
+    ("client", lambda broker: broker.client("x")),
+    ("hooks", lambda broker: setattr(broker, "hooks", None)),
+]
+
+
+@pytest.mark.parametrize("act", [act for _, act in REFUSED], ids=[name for name, _ in REFUSED])
+def test_what_one_thread_may_do_at_a_time_is_refused(act: Callable[[Broker], object]) -> None:
+    broker = Broker()
+    with (
+        running(broker),
+        pytest.raises(RuntimeError, match=r"use broker\.call\(function\)"),
+    ):
+        act(broker)
+
+
+def test_a_client_of_the_program_is_used_in_one_thread() -> None:
+    broker = Broker()
+    own = broker.client("own")
+    with running(broker):
+        with pytest.raises(RuntimeError, match="another thread"):
+            own.publish("a")
+        assert broker.call(own.publish, "a")
+
+
+def test_turns_and_close_are_refused_in_a_callback() -> None:
+    broker = Broker()
+    said: list[str] = []
+
+    def heard(*_: object) -> None:
+        for act in (broker.turn, broker.run, broker.close):
+            with pytest.raises(RuntimeError) as error:
+                act()
+            said.append(str(error.value))
+        broker.stop()
+
+    broker.subscribe("a", heard)
+    broker.publish("a")
+    broker.run()
+    broker.close()
+    assert said == [*["turn(), run(): not in a callback or a hook"] * 2, said[2]]
+    assert said[2].startswith("close(): not in a callback or a hook")
+
+
+def test_close_publishes_wills_and_may_be_called_again() -> None:
+    broker = Broker()
+    _, port = broker.listen("127.0.0.1", 0)
+    got: list[Any] = []
+    broker.subscribe("state", lambda *message: got.append(message))
+    with running(broker):
+        client = Client(("127.0.0.1", port))
+        client.connect(codec.connect("sensor", will=Will("state", b"gone")))
+        broker.close()
+        client.expect_closed()
+    broker.close()
+    assert [message[1] for message in got] == [b"gone"]
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda broker: broker.publish("a"),
+        lambda broker: broker.turn(0),
+        lambda broker: broker.listen("127.0.0.1", 0),
+        lambda broker: broker.loop,
+    ],
+)
+def test_a_closed_broker_says_so(act: Callable[[Broker], object]) -> None:
+    broker = Broker()
+    broker.close()
+    with pytest.raises(RuntimeError, match="this broker is closed"):
+        act(broker)
+
+
+def test_async_with_serves_in_a_task() -> None:
+    async def program() -> bytes:
+        async with Broker() as broker:
+            _, port = broker.listen("127.0.0.1", 0)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(codec.connect("one"))
+            answer = await reader.readexactly(4)
+            assert await asyncio.to_thread(broker.publish, "a", "b")
+        writer.close()
+        return answer
+
+    assert asyncio.run(program()) == b"\x20\2\0\0"
+
+
+def test_a_broker_that_is_forgotten_gives_its_descriptors_back() -> None:
+    code = """
+import gc, os
+from slotmq import Broker
+Broker().turn(0)
+gc.collect()
+before = len(os.listdir("/proc/self/fd"))
+for _ in range(50):
+    Broker().turn(0)
+gc.collect()
+print(len(os.listdir("/proc/self/fd")) - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_an_import_brings_only_the_broker() -> None:
+    code = "import sys, slotmq; print(*{name.split('.')[0] for name in sys.modules})"
+    base = "import sys, array, collections, os, select, socket, struct, zlib; " + code[12:]
+    found, known = (
+        set(subprocess.check_output([sys.executable, "-c", each], text=True).split())
+        for each in (code, base.replace("slotmq; ", ""))
+    )
+    assert found - known <= {"slotmq", "time", "stat", "gc", "re", "enum", "functools"} | {
+        name for name in found if name.startswith("_")
+    }
+
+
+# Types
+
+STUBBED = ("slotmq.Broker", "slotmq.Limits", "slotmq.Settings", "slotmq.__")
+# Methods that Broker.__getattr__ finds
+FOUND = ("slotmq.Broker.client", "slotmq.Broker.compact", "slotmq.Broker.serve")
+
+
+def test_the_stubs_fit_the_code() -> None:
+    """mypy imports the package, and compares each name and each parameter."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy.stubtest", "slotmq", "--concise"),
+            *("--mypy-config-file", str(ROOT / "pyproject.toml")),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith(STUBBED)]
+    # The test sees something: these three are not in the class
+    assert [line.split()[0] for line in found] == list(FOUND), done.stdout + done.stderr
+    assert all(callable(getattr(Broker(), name.rpartition(".")[2])) for name in FOUND)
+
+
+def test_the_stubs_have_every_limit() -> None:
+    stub = (ROOT / "lib/slotmq/__init__.pyi").read_text()
+    assert [name for name in vars(Limits()) if f"    {name}: int\n" not in stub] == []

@@ -1,0 +1,16 @@
+# threads_cpython.py - the state of heap.py's lock on CPython, where brokers of one program may run
+# in several threads. Owns nothing; allocates 4 bytes for each thread.
+from _thread import _local
+
+
+class BytesOfThread(_local):
+    """A bytearray for each thread."""
+
+    def __init__(self, n):
+        self._bytes = bytearray(n)
+
+    def __getitem__(self, at):
+        return self._bytes[at]
+
+    def __setitem__(self, at, value):
+        self._bytes[at] = value

@@ -1,0 +1,112 @@
+"""What a test's broker shall be: the arguments of @pytest.mark.mqtt and of Mqtt()."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from slotmq import Limits, Settings
+
+from .. import boards, passwd
+
+# Of a broker in a test: enough for most programs, and made in a few milliseconds.
+SIZES = {
+    "connections": 64,
+    "sessions": 128,
+    "subscriptions": 1000,
+    "nodes": 2000,
+    "name_bytes": 65536,
+    "levels": 32,
+    "topic_bytes": 1024,
+    "retained": 500,
+    "retained_name_bytes": 32768,
+    "messages": 1000,
+    "message_bytes": 2 << 20,
+    "message_block": 512,
+    "deliveries": 2000,
+    "inflight": 32,
+    "queued": 500,
+    "received": 32,
+    "max_packet": 131072,
+    "tx_bytes": 8192,
+    "rx_bytes": 8192,
+    "tail_bytes": 512,
+    "reassembly": 4,
+    "routes": 256,
+    "route_topic_bytes": 96,
+    "route_entries": 2000,
+    "shares": 32,
+    "aliases": 8,
+    "users": 64,
+}
+RUNTIMES = ("cpython", "micropython")
+_VERSIONS = (3, 5)
+
+
+class WrongOptions(ValueError):
+    """The arguments cannot be used; the text says why."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """conf: lines of slotmq.conf. users: name: password. limits: by name. board: a folder of
+    boards/, whose limits apply; None: those of SIZES. version: the highest that is served."""
+
+    conf: str = ""
+    users: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+    board: str | None = None
+    runtime: str = "cpython"
+    version: int = 5
+
+    @classmethod
+    def of(cls, **named: Any) -> "Options":
+        """The options of these arguments. WrongOptions: one is unknown or cannot be used."""
+        known = [one.name for one in fields(cls)]
+        if named.pop("tls", False):
+            raise WrongOptions("tls: slotmq has no TLS yet")
+        for name in named:
+            if name not in known:
+                raise WrongOptions(f"{name}: expected one of {', '.join(known)}")
+        made = cls(**named)
+        if made.runtime not in RUNTIMES:
+            raise WrongOptions(f"runtime: expected {' or '.join(RUNTIMES)}, not {made.runtime!r}")
+        if made.version not in _VERSIONS:
+            raise WrongOptions(f"version: expected 3 (for 3.1 and 3.1.1) or 5, not {made.version}")
+        if made.board and made.board not in boards.names():
+            raise WrongOptions(f"board: expected one of {', '.join(boards.names())}")
+        return made
+
+    def configuration(self, folder: Path) -> str:
+        """The text of slotmq.conf with everything in it; writes files that it names to folder."""
+        lines = [self.conf]
+        lines += [f"limit {name} {value}" for name, value in self.limits.items()]
+        if self.version != max(_VERSIONS):
+            lines.append(f"mqtt_versions {self.version}")
+        if self.users:
+            for name, password in self.users.items():
+                passwd.put(folder / "users", name, password)
+            lines += ["allow_anonymous false", f"password_file {folder / 'users'}"]
+        return "\n".join(lines) + "\n"
+
+    def made(self, folder: Path) -> tuple[Limits, Settings, list[str]]:
+        """Limits, settings, and warnings. WrongOptions: names the line that is wrong."""
+        from slotmq.config import mosquitto_conf
+        from slotmq.config.settings import ConfError
+
+        limits = Limits(**SIZES)
+        if self.board:
+            limits = import_module(f"slotmq_boards.{self.board}.limits").LIMITS
+        text = self.configuration(folder)
+        if not text.strip():
+            return limits, Settings(), []
+        path = folder / "slotmq.conf"
+        path.write_text(text)
+        try:
+            settings, limits, _, warnings = mosquitto_conf.load(str(path), limits)
+        except (ConfError, ValueError) as error:
+            raise WrongOptions(str(error)) from None
+        if len(settings.listeners) > 1:
+            raise WrongOptions("conf: expected at most one listener, whose port is the fixture's")
+        return limits, settings, warnings

@@ -1,0 +1,195 @@
+"""A broker on 32-bit MicroPython, with the heap of a board, in a process of its own.
+
+A subscriber of its own sees the messages: it takes one of the board's connections. What is
+in the broker's tables cannot be seen from here.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from collections import deque
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from .. import boards, micropython
+from ..pack import mpy
+from ..ports import LOOPBACK, free_port
+from ..run.launcher import BOOT
+from .options import Options, WrongOptions
+from .texts import Message
+
+_TIMEOUT_S = 30
+_MOST_LINES = 2000
+_NAME = "test-watcher"
+
+
+class Process:
+    """As Server, as far as that is possible."""
+
+    broker = None
+
+    def __init__(self, options: Options) -> None:
+        self.spy = SimpleNamespace(messages=[], packets=deque(), came=threading.Condition())
+        self.log: deque[str] = deque(maxlen=_MOST_LINES)
+        self.network = SimpleNamespace(port=free_port())
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="slotmq-test-"))
+        try:
+            self._process = self._start(options)
+            self._watcher = Watcher(self.network.port, options, self.spy)
+        except BaseException:
+            self._end()
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def _start(self, options: Options) -> "subprocess.Popen[bytes]":
+        board = options.board or "RPI_PICO_W"
+        conf = self._folder / "slotmq.conf"
+        conf.write_text(options.configuration(self._folder))
+        argv: list[str | Path] = [
+            "-c",
+            conf,
+            "-p",
+            str(self.network.port),
+            "--host",
+            LOOPBACK,
+            "--board",
+            board,
+        ]
+        command = micropython.command(
+            32, boards.load(board).heap_kb, BOOT, [*argv, "-v", "--orders"]
+        )
+        environment = micropython.environment(mpy.build_for(micropython.find(32)))
+        ready_in, ready_out = os.pipe()
+        process = subprocess.Popen(
+            command,
+            env={**environment, "SLOTMQ_READY_FD": str(ready_out)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(ready_out,),
+        )
+        os.close(ready_out)
+        self._reader = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
+        self._reader.start()
+        listens = os.read(ready_in, 1)
+        os.close(ready_in)
+        if not listens:
+            process.wait()
+            self._reader.join()
+            _close(process)
+            raise WrongOptions("\n".join(self.log))
+        return process
+
+    def _read(self, output: Any) -> None:
+        for line in output:
+            self.log.append(line.decode(errors="replace").rstrip())
+
+    def check(self) -> None:
+        """Nothing: the process is there, or its clients see that it is not."""
+
+    def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
+        return self._watcher.publish(topic, payload, qos, retain)
+
+    def close(self) -> None:
+        """Stop it in order."""
+        self._watcher.close()
+        self._end()
+
+    def _end(self) -> None:
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        assert process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()  # the end of orders
+        try:
+            process.wait(_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._reader.join()
+        _close(process)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _close(process: "subprocess.Popen[bytes]") -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream:
+            stream.close()
+
+
+class Watcher:
+    """A client of level 4 that subscribes to #, and publishes for the test."""
+
+    def __init__(self, port: int, options: Options, spy: Any) -> None:
+        self._spy = spy
+        self._sock = socket.create_connection((LOOPBACK, port), _TIMEOUT_S)
+        self._file = self._sock.makefile("rb")
+        name, password = next(iter(options.users.items()), ("", ""))
+        flags = 0xC2 if name else 2
+        body = _text("MQTT") + bytes((4, flags, 0, 0)) + _text(_NAME)
+        self._send(0x10, body + (_text(name) + _text(password) if name else b""))
+        answer = self._packet()
+        if answer[1:] != b"\0\0":
+            raise WrongOptions(f"the watcher of the test was refused: {answer.hex()}")
+        self._send(0x82, b"\0\1" + _text("#") + b"\0")
+        self._packet()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
+        data = payload.encode() if isinstance(payload, str) else payload
+        packet_id = b"\0\2" if qos else b""
+        self._send(0x30 | min(qos, 1) << 1 | retain, _text(topic) + packet_id + data)
+        return True
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._send(0xE0, b"")
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._file.close()
+        self._sock.close()
+
+    def _watch(self) -> None:
+        with contextlib.suppress(OSError):
+            while packet := self._packet():
+                if packet[0] >> 4 != 3:
+                    continue
+                end = 3 + int.from_bytes(packet[1:3], "big")
+                topic, payload = packet[3:end].decode(), packet[end:]
+                self._spy.packets.append(f"# <- PUBLISH {topic} {payload!r}")
+                with self._spy.came:
+                    self._spy.messages.append(Message(topic, payload, 0, bool(packet[0] & 1)))
+                    self._spy.came.notify_all()
+
+    def _packet(self) -> bytes:
+        # Its first byte and its body; b"" at the end
+        first = self._file.read(1)
+        n = shift = 0
+        while first and (one := self._file.read(1)):
+            n |= (one[0] & 127) << shift
+            shift += 7
+            if one[0] < 128:
+                return first + self._file.read(n)
+        return b""
+
+    def _send(self, first: int, body: bytes) -> None:
+        size, length = len(body), b""
+        while size > 127:
+            length += bytes((size & 127 | 128,))
+            size >>= 7
+        self._sock.sendall(bytes((first,)) + length + bytes((size,)) + body)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return len(data).to_bytes(2, "big") + data

@@ -1,0 +1,255 @@
+"""Sees the packets of a broker, as lib/slotmq/interceptors.py describes it, and loses some.
+
+Owns the messages that were published, a line for each packet in either direction, and the rules
+of drop() and refuse(). It stays across power cuts; watch() attaches it to a new broker.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from slotmq.protocol.ping_disconnect import handle_unexpected
+from slotmq.protocol.publish import is_wanted
+
+from ..errors import shown
+from .network import Line
+from .texts import Message, matches
+
+# Fields of the packet record and other numbers of lib/slotmq/protocol/packet.py
+_TYPE, _FLAGS, _START, _END, _PACKET_ID, _TOPIC, _TOPIC_LEN, _PAYLOAD = 0, 1, 2, 4, 6, 7, 8, 9
+_NONE = 0xFFFF
+_EXTRA = 8
+_CONNECT, _PUBLISH, _OF_WILL = 1, 3, 16
+_NOT_AUTHORIZED, _BAD_LOGIN = 5, 4
+_NAMES = (
+    *("-", "CONNECT", "CONNACK", "PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP"),
+    *("SUBSCRIBE", "SUBACK", "UNSUBSCRIBE", "UNSUBACK", "PINGREQ", "PINGRESP"),
+    *("DISCONNECT", "AUTH"),
+)
+_MOST_PACKETS = 2000
+_SHORT = 60  # characters of a payload
+_FEW = 16  # bytes of another packet
+
+
+class Spy:
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.packets: deque[str] = deque(maxlen=_MOST_PACKETS)
+        self.came = threading.Condition()  # notified of each message
+        self.drops: list[list[Any]] = []  # [filter, how many]
+        self.refusals: dict[str, list[int]] = {}  # client id: [code, how many]
+        self.broker: Any = None
+
+    def watch(self, broker: Any) -> None:
+        """See the packets of this broker from now on."""
+        self.broker = broker
+        broker.handle_fast = lambda _columns, _conn, _buf, at, _end: at  # all go to the handlers
+        broker.first_handlers = self._around(broker.first_handlers)
+        broker.handlers = self._around(broker.handlers)
+        if broker.five:
+            broker.five.handlers = self._around(broker.five.handlers)
+        inner = broker.publish
+
+        def publish(topic: Any, payload: Any = b"", qos: int = 0, retain: bool = False) -> bool:
+            done: bool = inner(topic, payload, qos, retain)
+            if done:
+                self._add(_text(topic), _bytes(payload), qos, retain, None)
+            return done
+
+        broker.publish = publish
+
+    def _around(self, handlers: tuple[Any, ...]) -> tuple[Any, ...]:
+        made = [
+            one if one is handle_unexpected else self._packet(one) for one in handlers[:_OF_WILL]
+        ]
+        if len(handlers) > _OF_WILL:
+            made.append(self._will(handlers[_OF_WILL]))
+        return tuple(made)
+
+    # Input
+
+    def _packet(self, inner: Callable[..., int]) -> Callable[..., int]:
+        def handle(broker: Any, conn: int, pkt: Any, buf: Any) -> int:
+            kind = pkt[_TYPE]
+            if kind == _PUBLISH:
+                return self._publish(inner, broker, conn, pkt, buf)
+            data = _part(buf, pkt[_START], pkt[_END] - pkt[_START])
+            self._note(f"{self._who(conn)} -> {_line(data)}")
+            stream = broker.conns.stream[conn]
+            if kind == _CONNECT and isinstance(stream, Line):
+                stream.is_5 = _level_and_id(data)[0] == 5
+            result = inner(broker, conn, pkt, buf)
+            session = broker.conns.session[conn]
+            if session != _NONE and isinstance(stream, Line):
+                stream.client = broker.sessions.client_id(session)
+            return result
+
+        return handle
+
+    def _publish(
+        self, inner: Callable[..., int], broker: Any, conn: int, pkt: Any, buf: Any
+    ) -> int:
+        flags = pkt[_FLAGS]
+        topic = _part(buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
+        payload = _part(buf, pkt[_PAYLOAD], pkt[_END] - pkt[_PAYLOAD])
+        session, is_5 = broker.conns.session[conn], broker.conns.level[conn] == 5
+        if is_5:
+            payload = _without_properties(payload)
+        dropped = self._is_dropped(topic.decode(errors="replace"))
+        more = " (dropped)" if dropped else ""
+        self._note(f"{self._who(conn)} -> PUBLISH {_shown(topic, payload, flags)}{more}")
+        if dropped:
+            return 0
+        is_new = not flags & 4 or broker.sessions.find_received(session, pkt[_PACKET_ID]) < 0
+        result = inner(broker, conn, pkt, buf)
+        if is_5 and not topic and not result:  # an alias stands for it
+            s = broker.five.source
+            topic = _part(s.tbuf, s.topic, s.topic_len)
+        wanted = broker.plain and topic[:1] != b"$"
+        wanted = wanted or is_wanted(broker, conn, topic, 0, len(topic), len(payload))
+        if not result and is_new and wanted:
+            client = broker.sessions.client_id(session).decode()
+            self._add(_text(topic), payload, flags >> 1 & 3, bool(flags & 1), client)
+        return result
+
+    def _will(self, inner: Callable[..., None]) -> Callable[..., None]:
+        def publish_will(broker: Any, msg: int, session: int) -> None:
+            messages = broker.messages
+            data = bytes(messages.arena.text(messages.first[msg]))
+            at = 2 + messages.topic_len[msg]
+            flags = messages.flags[msg]
+            topic = data[2:at].decode()
+            at += broker.five.props[msg] if flags & _EXTRA else 0
+            inner(broker, msg, session)
+            client = broker.sessions.client_id(session).decode() if session != _NONE else None
+            self._note(f"the will of {client} -> PUBLISH {topic}")
+            self._add(topic, data[at:], flags >> 1 & 3, bool(flags & 1), client)
+
+        return publish_will
+
+    def _is_dropped(self, topic: str) -> bool:
+        for rule in self.drops:
+            if topic and matches(rule[0], topic):
+                rule[1] -= 1
+                if not rule[1]:
+                    self.drops.remove(rule)
+                return True
+        return False
+
+    def refuse(self, client: str, code: int, times: int) -> None:
+        """Answer the next CONNECTs of a client with this code."""
+        self.refusals[client] = [code, times]
+        self.broker.may_connect = self._may_connect
+
+    def _may_connect(self, client_id: Any, user: Any, password: Any) -> int:
+        broker = self.broker
+        name = bytes(client_id or b"").decode()
+        rule = self.refusals.get(name)
+        if rule:
+            rule[1] -= 1
+            if not rule[1]:
+                del self.refusals[name]
+            return rule[0]
+        asked = getattr(broker.hooks, "may_connect", None)
+        if asked:
+            return int(asked(client_id, user, password))
+        if broker.users or broker.settings.allow_anonymous:
+            return 0
+        return _NOT_AUTHORIZED if user is None else _BAD_LOGIN
+
+    # Output
+
+    def sent(self, line: Line) -> None:
+        """Note the whole packets among what was written to a client."""
+        while True:
+            n = _length(line.sent)
+            if not n or n > len(line.sent):
+                return
+            data = bytes(line.sent[:n])
+            del line.sent[:n]
+            self._note(f"{_client(line)} <- {_line(data, line.is_5)}")
+
+    def _who(self, conn: int) -> str:
+        stream = self.broker.conns.stream[conn]
+        return _client(stream) if isinstance(stream, Line) else "the program"
+
+    def _note(self, line: str) -> None:
+        self.packets.append(line)
+
+    def _add(self, topic: str, payload: bytes, qos: int, retain: bool, client: str | None) -> None:
+        with self.came:
+            self.messages.append(Message(topic, payload, qos, retain, client))
+            self.came.notify_all()
+
+
+def _client(line: Line) -> str:
+    return shown(line.client) or "a new client"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else bytes(value).decode()
+
+
+def _bytes(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _part(buf: Any, at: int, n: int) -> bytes:
+    return bytes(memoryview(buf)[at : at + n])
+
+
+def _shown(topic: bytes, payload: bytes, flags: int) -> str:
+    more = f" qos {flags >> 1 & 3}" if flags & 6 else ""
+    more += (" dup" if flags & 8 else "") + (" retain" if flags & 1 else "")
+    return f"{shown(topic)} {shown(payload)[:_SHORT]}{more}"
+
+
+def _line(data: bytes, is_5: bool = False) -> str:
+    kind, at = data[0] >> 4, _body(data)
+    if kind == _CONNECT:  # the rest may be a secret
+        return f"CONNECT as {shown(_level_and_id(data)[1])!r}"
+    if kind != _PUBLISH:
+        rest = data[at : at + _FEW].hex(" ") + (" ..." if len(data) > at + _FEW else "")
+        return f"{_NAMES[kind]} {rest}".rstrip()
+    end = at + 2 + int.from_bytes(data[at : at + 2], "big")
+    payload = data[end + (2 if data[0] & 6 else 0) :]
+    payload = _without_properties(payload) if is_5 else payload
+    return f"PUBLISH {_shown(data[at + 2 : end], payload, data[0] & 15)}"
+
+
+def _body(data: bytes, at: int = 1) -> int:
+    # Where a variable byte integer ends
+    while at < len(data) and data[at] & 128:
+        at += 1
+    return at + 1
+
+
+def _without_properties(data: bytes) -> bytes:
+    n = shift = at = 0
+    for at in range(min(len(data), 4)):
+        n |= (data[at] & 127) << shift
+        shift += 7
+        if data[at] < 128:
+            break
+    return data[at + 1 + n :]
+
+
+def _level_and_id(data: bytes) -> tuple[int, bytes]:
+    at = _body(data)
+    at += 2 + int.from_bytes(data[at : at + 2], "big")
+    level = data[at] if at < len(data) else 0
+    rest = data[at + 4 :]
+    rest = _without_properties(rest) if level == 5 else rest
+    return level, rest[2 : 2 + int.from_bytes(rest[:2], "big")]
+
+
+def _length(data: bytearray) -> int:
+    # Bytes of the packet that begins there; 0: too little of it is there
+    n = shift = 0
+    for i in range(1, min(len(data), 5)):
+        n |= (data[i] & 127) << shift
+        shift += 7
+        if data[i] < 128:
+            return n + i + 1
+    return 0
