@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from slotmq import Settings
 from slotmq.app import App
+from slotmq.config.settings import Settings
 from slotmq.platform import log
 
 TYPES = 127

@@ -59,7 +59,8 @@ def tables(conf: Configuration) -> list[tuple[Any, ...]]:
         rows = [row for row in rows if row[0] not in start._OF_VERSION_5]
     if conf.settings.persistence:
         rows.append(budget.journal(conf.limits))
-    return rows + budget.access_rows(conf.settings, conf.limits)
+    rows += budget.access_rows(conf.settings, conf.limits)
+    return rows
 
 
 def way(conf: Configuration) -> str:
