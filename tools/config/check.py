@@ -45,13 +45,13 @@ def _in_its_files(settings: Any, limits: Any, board: str) -> list[str]:
         found.append(str(error))
     try:
         if Path(settings.acl_file or "").is_file():
-            rules(settings.acl_file, limits)
+            check_rules(settings.acl_file, limits)
     except ConfError as error:
         found += str(error).split("\n")
     return found
 
 
-def rules(file: str, limits: Any) -> None:
+def check_rules(file: str, limits: Any) -> None:
     """ConfError, with file and line of all errors: a broker that starts could not read this
     acl_file."""
     sessions = SimpleNamespace(used=lambda _: False)

@@ -13,6 +13,7 @@ board_files.py     compiled modules and main.py
 frozen.py          which packages are in the board's firmware
 network.py         network.json
 configuration.py   slotmq.conf, as the broker reads it
+access_files.py    password_file and acl_file, as the broker reads them
 heap_estimate.py   how much free heap a start needs
 users.py           `slotmq passwd --port`, `slotmq acl`: password_file and acl_file of a board
 copying.py         which files are written, in which order, and what is left alone

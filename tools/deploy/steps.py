@@ -152,6 +152,7 @@ def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) 
         network.time_by_topic,
         on_board,
         order.login,
+        repl.read,
     )
     heap_estimate.check(order.board, conf, facts.heap, facts.frozen, bool(network.time))
     wanted = board_files.code(order.board.name, order.board.mpy_arch)

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import boards
 from ..errors import ToolError
-from . import board_files, configuration, copying
+from . import access_files, board_files, configuration, copying
 from .repl import Repl
 
 
@@ -34,7 +34,7 @@ def edited(repl: Repl, name: str) -> Iterator[Path]:
                 here.write_bytes(before)
             try:
                 yield here
-                after = configuration.read_users(here, most) if here.exists() else before
+                after = access_files.read_users(here, most) if here.exists() else before
             except ToolError as error:
                 raise ToolError(str(error).replace(str(here), path)) from None
             if after is not None and after != before:
@@ -54,8 +54,8 @@ def put_rules(repl: Repl, file: Path) -> str:
             raise ToolError(
                 "the board's slotmq.conf has no acl_file: `slotmq deploy -c FILE` with that line"
             )
-        path = configuration.path_on_board(board_files.CONF, settings.acl_file, "acl_file")
-        repl.write(path, configuration.read_rules(file, limits))
+        path = access_files.path_on_board(board_files.CONF, settings.acl_file, "acl_file")
+        repl.write(path, access_files.read_rules(file, limits))
     finally:
         repl.reset()
     return path
@@ -65,8 +65,8 @@ def _of_board(repl: Repl, on_board: Collection[str], name: str) -> tuple[str, in
     # The path of its password_file, and how many users there may be.
     limits, settings = _settings(repl, on_board)
     users = settings.password_file
-    path = configuration.path_on_board(board_files.CONF, name)
-    if not users or configuration.path_on_board(board_files.CONF, users) != path:
+    path = access_files.path_on_board(board_files.CONF, name)
+    if not users or access_files.path_on_board(board_files.CONF, users) != path:
         has = f"names {users}" if users else "has no password_file"
         raise ToolError(f"{path}: the board's slotmq.conf {has}")
     return path, limits.users
