@@ -25,6 +25,7 @@ from .run import daemon, launcher, orders
 _RUN = "run"
 # Commands that are imported when they are used: module, function, the extra with their packages
 _LATER = {
+    "acl": ("deploy.commands", "acl", "deploy"),
     "backup": ("deploy.commands", "backup", "deploy"),
     "config": ("config.command", "config", "deploy"),
     "deploy": ("deploy.commands", "deploy", "deploy"),

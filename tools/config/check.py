@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from slotmq.access import mosquitto_cpython, users_file
+from slotmq.access import acl_file, mosquitto_cpython, users_file
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config.settings import ConfError
 from slotmq.fast.bytes_cpython import filter_ok
@@ -25,22 +25,45 @@ def check(file: Path, board: str) -> tuple[list[str], list[str]]:
         reader.open(str(file))
         settings = reader.finish()
         together(settings, reader.limits)
-        if board == "HOST":
-            reader.warnings += missing(settings)
-        users = Path(settings.password_file or "")
-        if users.is_file():
-            usable = mosquitto_cpython.usable if board == "HOST" else None
-            users_file.read(str(users), reader.limits.users, usable)
     except ConfError as error:
         return str(error).split("\n"), reader.warnings
     except (ValueError, OSError) as error:
         return [f"{file}: {error}"], reader.warnings
-    return [], reader.warnings
+    if board == "HOST":
+        reader.warnings += missing(settings)
+    return _in_its_files(settings, reader.limits, board), reader.warnings
+
+
+def _in_its_files(settings: Any, limits: Any, board: str) -> list[str]:
+    # The errors in its password_file and its acl_file, as far as these are on this computer
+    found: list[str] = []
+    usable = mosquitto_cpython.usable if board == "HOST" else None
+    try:
+        if Path(settings.password_file or "").is_file():
+            users_file.read(settings.password_file, limits.users, usable)
+    except (ValueError, OSError) as error:
+        found.append(str(error))
+    try:
+        if Path(settings.acl_file or "").is_file():
+            check_rules(settings.acl_file, limits)
+    except ConfError as error:
+        found += str(error).split("\n")
+    return found
+
+
+def check_rules(file: str, limits: Any) -> None:
+    """ConfError, with file and line of all errors: a broker that starts could not read this
+    acl_file."""
+    sessions = SimpleNamespace(used=lambda _: False)
+    broker = SimpleNamespace(limits=limits, sessions=sessions)
+    owners = SimpleNamespace(most=limits.client_id_bytes)
+    acl = SimpleNamespace(broker=broker, owners=owners, slots=limits.acl_rules)
+    acl_file._Rules(acl, file).check()
 
 
 def missing(settings: Any) -> list[str]:
     """What the start needs and this computer does not have: a file, and folders of others."""
-    needed = [Path(settings.password_file)] if settings.password_file else []
+    needed = [Path(each) for each in (settings.password_file, settings.acl_file) if each]
     files = [dest[5:].strip() for dest in settings.log_dest if dest[:5] == "file "]
     needed += [Path(file).parent for file in [*files, settings.pid_file] if file]
     if settings.persistence:

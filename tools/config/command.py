@@ -39,7 +39,7 @@ def check(file: Path, board: str) -> None:
     """Check the configuration FILE without a start; status 1: the broker would not start.
 
     Prints all errors and warnings. A file or folder that FILE names, and that is not here, is a
-    warning; users in a password_file are checked."""
+    warning; a password_file and an acl_file are checked, too."""
     errors, warnings = checking.check(file, board)
     for text in warnings:
         click.echo(f"warning: {shown(text)}", err=True)

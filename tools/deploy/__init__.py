@@ -1,4 +1,4 @@
-"""`slotmq deploy`, `logs`, `status` and `backup`: a broker on a board, from this computer.
+"""`slotmq deploy`, `logs`, `status`, `acl` and `backup`: a broker on a board, from this computer.
 
 commands.py        the commands and their options
 options.py         options of several commands
@@ -13,8 +13,9 @@ board_files.py     compiled modules and main.py
 frozen.py          which packages are in the board's firmware
 network.py         network.json
 configuration.py   slotmq.conf, as the broker reads it
+access_files.py    password_file and acl_file, as the broker reads them
 heap_estimate.py   how much free heap a start needs
-users.py           `slotmq passwd --port`: the password_file of a board
+users.py           `slotmq passwd --port`, `slotmq acl`: password_file and acl_file of a board
 copying.py         which files are written, in which order, and what is left alone
 startup.py         waits until the broker runs, and explains a start that fails
 

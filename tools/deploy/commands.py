@@ -1,4 +1,4 @@
-"""The commands `slotmq deploy`, `logs`, `status` and `backup`, with their options."""
+"""The commands `slotmq deploy`, `logs`, `status`, `acl` and `backup`, with their options."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ import click
 from .. import boards, passwd
 from ..errors import shown
 from . import backup as copies
-from . import copying, link_options, mqtt_client, repl, steps
+from . import copying, link_options, mqtt_client, repl, steps, users
 from .mqtt_client import Login
 from .network import Network
 from .options import LOGIN_PASSWORD, WIFI_PASSWORD, Address, ask_password, login, piped_password
@@ -81,8 +81,8 @@ _FOREVER_S = 10**9
 @click.option(
     "--erase",
     is_flag=True,
-    help="First remove a journal in raw flash and all files but slotmq.conf, its password_file,"
-    " network.json and app.py; with --no-config all files.",
+    help="First remove a journal in raw flash and all files but slotmq.conf, its password_file and"
+    " acl_file, network.json and app.py; with --no-config all files.",
 )
 @click.option(
     "--main",
@@ -202,6 +202,16 @@ def status(address: tuple[str, int], user: str | None) -> None:
     width = max(map(len, found))
     for topic in sorted(found):
         click.echo(f"{topic:{width}}  {found[topic]}")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@port_option
+def acl(file: Path, device: str | None) -> None:
+    """Check FILE, and make it the `acl_file` of a board; the broker there starts again."""
+    with repl.Repl(repl.find(device)) as line:
+        path = users.put_rules(line, file)
+    click.echo(f"{file} is now {path} of the board, which starts again")
 
 
 @click.command()

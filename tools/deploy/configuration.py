@@ -1,19 +1,18 @@
 """slotmq.conf for a board: where it comes from, and whether the broker could start with it.
 
 The broker's own parser reads it here as the board will. Nothing that it names is opened or
-created on this computer, except for its password_file, which is copied to the board with it. The
-content of either file is never shown.
+created on this computer, except for its password_file and its acl_file, which are copied to the
+board with it. The content of these files is never shown.
 """
 
 import io
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from slotmq.access import users_file
 from slotmq.app import start
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config import policies
@@ -22,14 +21,11 @@ from slotmq.config.settings import ConfError
 from .. import passwd
 from ..config.check import preset, together
 from ..errors import ToolError
-from .board_files import APP, BOOTS, CONF, MAIN, NETWORK, NEW, OWN
-from .copying import MAIN_BESIDE, MAIN_SAVED, MARKS
+from . import access_files
+from .board_files import CONF
 from .mqtt_client import Login
 from .options import LOGIN_PASSWORD
 
-# Names that a password_file cannot have
-_DEPLOYS = (CONF, NETWORK, APP, BOOTS, MAIN, MAIN_SAVED, MAIN_BESIDE)
-_TAKEN = (*MARKS, *_DEPLOYS, *(name + NEW for name in _DEPLOYS))
 _OPEN = b"# No configuration was given: anybody on the network may come in.\n"
 _OPEN += b"listener 1883\nallow_anonymous true\n"
 _CLOSED = b"# No configuration was given: the users in /users may come in.\n"
@@ -56,6 +52,7 @@ _NO_USERS = (
     "{}: password_file {}: {}the board has no {}: --user NAME makes it, with a password in"
     " --password-stdin or ${}; without a configuration, --anonymous lets in everybody instead"
 )
+_NO_RULES = "{}: acl_file {}: {}the board has no {}: without it the broker would not start"
 _NO_LISTENER = (
     "{}: no listener for the network: only programs on the board could connect. Add"
     " `listener 1883`, and `allow_anonymous true` if every client may connect"
@@ -85,9 +82,10 @@ class Configuration:
     limits: Any
     settings: Any
     effectless: list[str] = field(default_factory=list)  # a text for each line without effect
-    files: dict[str, bytes] = field(default_factory=dict)  # its password_file, by path
+    files: dict[str, bytes] = field(default_factory=dict)  # password_file and acl_file, by path
     made: str = ""  # path of a password_file that deploy has made
-    users_on_board: str = ""  # path of a password_file that the board has and keeps
+    kept: tuple[str, ...] = ()  # paths of such files that the board has and keeps
+    rules: bytes = b""  # content of its acl_file
 
     @property
     def is_open(self) -> bool:
@@ -140,11 +138,13 @@ def make(
     one_more: bool = False,
     on_board: Collection[str] = (),
     login: Login | None = None,
+    fetch: Callable[[str], bytes] | None = None,
 ) -> Configuration:
     """The configuration as the board gets it. ToolError: the broker would not start with it.
 
     `one_more`: add a connection for the program on the board. `on_board`: paths of its files.
-    `login`: the first user, if its password_file does not exist."""
+    `login`: the first user, if its password_file does not exist. `fetch`: reads one of the board's
+    files; needed if there may be an `on_board`."""
     limits, settings, warnings = read(source, board)
     if one_more:
         text = source.text + _ONE_MORE + _limits_for_one_more(limits)
@@ -152,35 +152,64 @@ def make(
         limits, settings, _ = read(source, board)
     _check(source, settings, limits)
     made = Configuration(source.text, limits, settings, warnings)
-    users = settings.password_file
-    if not users:
-        return made
-    path, file = _users(source, users)
+    if settings.password_file:
+        made = _with_users(made, source, on_board, login)
+    if settings.acl_file:
+        made = _with_rules(made, source, on_board, fetch)
+    return made
+
+
+def _with_users(
+    made: Configuration, source: Source, on_board: Collection[str], login: Login | None
+) -> Configuration:
+    users = made.settings.password_file
+    path, file = _place(source, "password_file", users)
     if file and file.is_file():
-        content = read_users(file, limits.users)
-        warnings += _slow_users(file, limits.users)
-        return replace(made, files={path: content})
+        content = access_files.read_users(file, made.limits.users)
+        slow = access_files.slow_users(file, made.limits.users)
+        return replace(made, files={path: content}, effectless=made.effectless + slow)
     if path in on_board:
-        return replace(made, users_on_board=path)
+        return replace(made, kept=(path,))
     if login and login.user and login.password:
         passwd.check(login.user, login.password)
         line = passwd.line(login.user, login.password, passwd.ITERATIONS, os.urandom(16))
         return replace(made, files={path: line + b"\n"}, made=path)
-    here = f"{file} does not exist, and " if file else ""
-    raise ToolError(_NO_USERS.format(source.name, users, here, path, LOGIN_PASSWORD))
+    raise ToolError(_NO_USERS.format(source.name, users, _not(file), path, LOGIN_PASSWORD))
+
+
+def _with_rules(
+    made: Configuration,
+    source: Source,
+    on_board: Collection[str],
+    fetch: Callable[[str], bytes] | None,
+) -> Configuration:
+    name = made.settings.acl_file
+    path, file = _place(source, "acl_file", name)
+    if file and file.is_file():
+        rules = access_files.read_rules(file, made.limits)
+        return replace(made, files={**made.files, path: rules}, rules=rules)
+    if path in on_board and fetch:
+        rules = fetch(path)  # the limits may be lower than before
+        access_files.check(f"{path} of the board", rules, made.limits)
+        return replace(made, kept=(*made.kept, path), rules=rules)
+    raise ToolError(_NO_RULES.format(source.name, name, _not(file), path))
+
+
+def _not(file: Path | None) -> str:
+    return f"{file} does not exist, and " if file else ""
 
 
 def lacks_users(source: Source, board: str, on_board: Collection[str]) -> bool:
     """Does it name a password_file that exists neither here nor on the board?"""
     users = read(source, board)[1].password_file
-    path, file = _users(source, users) if users else ("", None)
+    path, file = _place(source, "password_file", users) if users else ("", None)
     return bool(users) and path not in on_board and not (file and file.is_file())
 
 
-def _users(source: Source, users: str) -> tuple[str, Path | None]:
-    # The path of the password_file on the board, and the file here.
-    file = source.folder / users.lstrip("/") if source.folder else None
-    return path_on_board(source.name, users), file
+def _place(source: Source, key: str, name: str) -> tuple[str, Path | None]:
+    # The path of a file on the board, and the file here.
+    file = source.folder / name.lstrip("/") if source.folder else None
+    return access_files.path_on_board(source.name, name, key), file
 
 
 def read(source: Source, board: str) -> tuple[Any, Any, list[str]]:
@@ -221,32 +250,3 @@ def _check(source: Source, settings: Any, limits: Any) -> None:
         together(settings, limits)
     except ValueError as error:
         raise source.refused(f"{source.name}: {error}") from None
-
-
-def path_on_board(name: str, file: str) -> str:
-    """Of a password_file; the board's working directory is /. ToolError: the name is taken."""
-    path = PurePosixPath("/", file)
-    if ".." in path.parts or str(path) in _TAKEN or str(path).startswith(OWN):
-        raise ToolError(
-            f"{name}: password_file {file}: expected a path without `..`, unused by slotmq"
-        )
-    return str(path)
-
-
-def read_users(file: Path, most: int) -> bytes:
-    """The content. ToolError: it is no password_file; the error shows none of its content."""
-    try:
-        content = file.read_bytes()
-        users_file.read(str(file), most)  # without lines that work on a computer only
-    except OSError as error:
-        raise ToolError(f"{file}: {error.strerror}") from None
-    except ValueError as error:
-        raise ToolError(str(error)) from None
-    return content
-
-
-def _slow_users(file: Path, most: int) -> list[str]:
-    # A warning for each user whose first login takes more than 10 s on a board.
-    rows: list[Any] = users_file.read(str(file), most)
-    slow = [(row[0].decode(), row[1]) for row in rows if row[1] > passwd.MANY_ON_BOARD]
-    return [f"{file}: user {name}: {passwd.SLOW.format(f'{n:,}')}" for name, n in slow]

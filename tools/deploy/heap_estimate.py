@@ -26,6 +26,10 @@ _LOADING = 99_200  # at least: MQTT 5.0 is loaded before the settings say whethe
 _CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)
 _RECORDER = 11_600
 _USERS = 4_400  # code for a password_file, SCRAM included
+_RULES = 3_800  # code for an acl_file
+# What its lines take while it is read, beyond what is free for clients: it is there as a whole and
+# in lines
+_RULES_BYTE, _RULES_LINE, _RULES_FREE = 3, 36, 2560
 _RESTORE = 8192  # the part of a journal's need that is free again after the restore
 _JOURNAL_CODE, _RECORDER_CODE = "slotmq.journal_viper", "slotmq.record_viper"
 
@@ -45,6 +49,9 @@ def needed(
         need += _RECORDER - (_RESTORE if conf.settings.persistence else 0)
     if conf.settings.password_file:
         need += _USERS
+    if conf.settings.acl_file:
+        reading = _RULES_BYTE * len(conf.rules) + _RULES_LINE * conf.rules.count(b"\n")
+        need += max(_RULES, reading - _RULES_FREE)
     if frozen.is_complete(in_firmware):
         kept = "kept" if conf.settings.persistence else ""
         return need + BESIDE_TABLES_FROZEN + _difference(board, kept), rows

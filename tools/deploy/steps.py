@@ -152,6 +152,7 @@ def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) 
         network.time_by_topic,
         on_board,
         order.login,
+        repl.read,
     )
     heap_estimate.check(order.board, conf, facts.heap, facts.frozen, bool(network.time))
     wanted = board_files.code(order.board.name, order.board.mpy_arch)
@@ -160,7 +161,7 @@ def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) 
     if order.app:
         wanted[board_files.APP] = board_files.application(order.app)
     if erase:
-        stays = (board_files.CONF, board_files.NETWORK, board_files.APP, conf.users_on_board)
+        stays = (board_files.CONF, board_files.NETWORK, board_files.APP, *conf.kept)
         on_board = {path: on_board[path] for path in stays if path in on_board}
     reused = network.options.reused(json.loads(wanted[board_files.NETWORK]))
     _report(order, network, conf, on_board, say, reused)
@@ -201,7 +202,7 @@ def _report(
     reused = []
     if board_files.CONF in on_board and not (order.conf or order.no_conf or conf.is_open):
         reused.append("slotmq.conf (-c FILE brings another, --no-config none)")
-    reused += [conf.users_on_board] if conf.users_on_board else []
+    reused += conf.kept
     if conf.made:
         say(f"{conf.made} with the user {order.login.user}: `slotmq passwd --port` changes it")
     if board_files.APP in on_board and not order.app:

@@ -71,7 +71,11 @@ WAYS = {
     "recorded": "record room/#\n",
     "kept and recorded": "persistence true\nrecord room/#\n",
     "a clock": "",
+    "rules": "acl_file rules\n",
+    "long rules": "acl_file rules\n",
 }
+RULES = b"user alice\n" + b"topic readwrite home/kitchen/#\n" * 20 + b"pattern read inbox/%u\n"
+COMMENT = b"# The next ones are for the kitchen.\n"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -82,6 +86,7 @@ def test_what_deploy_accepts_starts_and_it_demands_little_more(
     board = boards.load(name)
     conf = flash / "slotmq.conf"
     conf.write_text(f"listener {free_port()}\nallow_anonymous true\n{WAYS[way]}")
+    (flash / "rules").write_bytes(RULES + COMMENT * 150 * ("long" in way))
     network = {"board": name, "link": "host"} | ({"time": "127.0.0.1"} if "clock" in way else {})
     (flash / "network.json").write_text(json.dumps(network))
     need, _ = steps.heap_needed(board, conf, clock="clock" in way)

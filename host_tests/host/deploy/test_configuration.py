@@ -1,4 +1,4 @@
-"""slotmq.conf: which one a board gets, which ones are refused, and its password_file."""
+"""slotmq.conf: which one a board gets, which ones are refused, its password_file and acl_file."""
 
 import errno
 import json
@@ -16,6 +16,7 @@ from slotmq_tools.errors import ToolError
 pytestmark = pytest.mark.usefixtures("tested", "one_module")
 CONF = "listener 1883\nallow_anonymous false\n"
 OPEN = "--anonymous: every client"  # a warning
+RULES = b"user alice\ntopic readwrite home/#\npattern read inbox/%u\n"
 SECRET = "ThisIsNoPasswordOfAnybody"
 BY_TOPIC = Network("station", "home", "a secret", time="$SLOTMQ/time")
 
@@ -262,6 +263,86 @@ class TestScramFile:
     ) -> None:
         with pytest.raises(ToolError, match=f"password_file {name}: "):
             deployed(board, conf=conf(tmp_path, f"password_file {name}"))
+        assert board.written == []
+
+
+class TestAclFile:
+    def test_it_is_copied_beside_the_users(self, board: FakeRepl, tmp_path: Path) -> None:
+        content = users(tmp_path / "users")
+        (tmp_path / "access").mkdir()
+        (tmp_path / "access/rules").write_bytes(RULES)
+        deployed(board, conf=conf(tmp_path, "acl_file access/rules", "password_file users"))
+        assert (board.files["/access/rules"], board.files["/users"]) == (RULES, content)
+
+    def test_without_a_file_here_the_boards_own_is_kept(
+        self, board: FakeRepl, tmp_path: Path
+    ) -> None:
+        users(tmp_path / "users")
+        (tmp_path / "rules").write_bytes(RULES)
+        file = conf(tmp_path, "password_file users", "acl_file rules")
+        deployed(board, conf=file)
+        before = dict(board.files)
+        for name in ("rules", "users"):
+            (tmp_path / name).unlink()
+        for again in ({"conf": file}, {}, {"conf": file, "erase": True}):
+            lines = deployed(board, **again)
+            assert board.files == before
+            (kept,) = [line for line in lines if line.startswith("kept")]
+            assert "/users, /rules" in kept
+
+    def test_one_that_is_nowhere_is_refused(self, board: FakeRepl, tmp_path: Path) -> None:
+        file = conf(tmp_path, "acl_file rules")
+        with pytest.raises(ToolError, match=rf"acl_file rules: {tmp_path}/rules .* no /rules: "):
+            deployed(board, conf=file)
+        board.files["/slotmq.conf"] = file.read_bytes()
+        with pytest.raises(ToolError, match=r"acl_file rules: the board has no /rules: "):
+            deployed(board)
+        assert board.written == []
+
+    def test_all_wrong_lines_are_named(self, board: FakeRepl, tmp_path: Path) -> None:
+        rules = tmp_path / "rules"
+        rules.write_bytes(RULES + b"topic sometimes a\n\nuser\npattern read a/#/b\ntopic read cu")
+        with pytest.raises(ToolError) as refused:
+            deployed(board, conf=conf(tmp_path, "acl_file rules"))
+        lines = str(refused.value).splitlines()
+        assert [line.split(": ")[0] for line in lines] == [f"{rules}:{n}" for n in (8, 4, 6, 7)]
+        assert board.written == []
+
+    @pytest.mark.parametrize(
+        ("rules", "limit"),
+        [
+            (b"topic read a\n" * 25, "acl_rules 25"),
+            (b"topic read %s\n" % (b"a" * 64) * 11, "acl_bytes 704"),
+            (b"".join(b"user u%d\ntopic read a\n" % n for n in range(17)), "users 17"),
+        ],
+    )
+    def test_the_boards_limits_count(
+        self, rules: bytes, limit: str, board: FakeRepl, tmp_path: Path
+    ) -> None:
+        (tmp_path / "rules").write_bytes(rules)
+        with pytest.raises(ToolError, match=rf"{tmp_path}/rules: it takes limit {limit}, not "):
+            deployed(board, conf=conf(tmp_path, "acl_file rules"))
+        assert board.written == []
+        deployed(board, conf=conf(tmp_path, "acl_file rules", f"limit {limit}"))
+        assert board.files["/rules"] == rules
+
+    def test_the_boards_own_is_checked_with_the_new_limits(
+        self, board: FakeRepl, tmp_path: Path
+    ) -> None:
+        (tmp_path / "rules").write_bytes(RULES)
+        deployed(board, conf=conf(tmp_path, "acl_file rules"))
+        (tmp_path / "rules").unlink()
+        board.written.clear()
+        with pytest.raises(ToolError, match=r"^/rules of the board: it takes limit acl_rules 2, "):
+            deployed(board, conf=conf(tmp_path, "acl_file rules", "limit acl_rules 1"))
+        assert board.written == []
+
+    @pytest.mark.parametrize("name", ["../rules", "slotmq.conf", "/lib/slotmq/rules"])
+    def test_a_name_that_slotmq_uses_is_refused(
+        self, name: str, board: FakeRepl, tmp_path: Path
+    ) -> None:
+        with pytest.raises(ToolError, match=f"acl_file {name}: "):
+            deployed(board, conf=conf(tmp_path, f"acl_file {name}"))
         assert board.written == []
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from host_tests.host.deploy.fake_repl import FakeRepl, deployed, probe
+from slotmq.config import budget
 from slotmq_tools import boards
 from slotmq_tools.deploy import configuration, heap_estimate, steps
 from slotmq_tools.errors import ToolError
@@ -47,6 +48,26 @@ def test_the_same_with_code_in_the_firmware(name: str) -> None:
     )
     tables = sum(row[1] for row in rows)
     assert need(name, "mqtt_versions 3", frozen=FROZEN) > tables + 40_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_acl_file_needs_more_for_code_tables_and_its_lines(name: str, tmp_path: Path) -> None:
+    text = b"listener 1883\nallow_anonymous true\n"
+
+    def with_rules(rules: bytes, *lines: bytes) -> int:
+        (tmp_path / "rules").write_bytes(rules)
+        source = configuration.Source(
+            "x", text + b"\n".join([b"acl_file rules", *lines]), tmp_path
+        )
+        return heap_estimate.needed(boards.load(name), configuration.make(source, name))[0]
+
+    few = with_rules(b"topic read #\n")
+    limits = configuration.make(configuration.Source(), name).limits
+    tables = sum(row[1] for row in (budget.owners_row(limits), budget.acl_row(limits)))
+    assert few - need(name) >= tables
+    assert with_rules(b"topic read #\n", b"limit acl_bytes 1640") - few == 1000
+    comments = b"# what is for whom\n" * 500
+    assert with_rules(b"topic read #\n" + comments) - few > 2 * len(comments)
 
 
 @pytest.mark.usefixtures("tested", "one_module")

@@ -1,4 +1,4 @@
-"""Who may connect to a board: its first user, --anonymous, and `slotmq passwd --port`."""
+"""Who may do what on a board: its first user, --anonymous, `slotmq passwd --port` and `acl`."""
 
 import hashlib
 from collections.abc import Callable
@@ -239,3 +239,60 @@ class TestPasswd:
         board.files.clear()
         done = slotmq("passwd", "users", "bob", "--stdin", typed="other")
         assert done.exit_code == 1 and "`slotmq deploy` comes first" in done.output
+
+
+class TestAcl:
+    """`slotmq acl`: new rules for a board."""
+
+    @pytest.fixture(autouse=True)
+    def with_rules(self, slotmq: Slotmq, tmp_path: Path) -> Path:
+        rules = tmp_path / "rules"
+        rules.write_text("topic read #\n")
+        conf = tmp_path / "my.conf"
+        conf.write_text("listener 1883\nallow_anonymous true\nacl_file rules\n")
+        done = slotmq("deploy", "-c", str(conf))
+        assert done.exit_code == 0, done.output
+        return rules
+
+    def test_they_change_without_a_deploy(
+        self, slotmq: Slotmq, board: FakeRepl, tmp_path: Path
+    ) -> None:
+        before, resets = dict(board.files), board.resets
+        board.written.clear()
+        new = tmp_path / "new"
+        new.write_text("topic readwrite home/#\n")
+        done = slotmq("acl", str(new))
+        assert done.exit_code == 0 and "/rules of the board, which starts again" in done.output
+        assert board.written == ["/rules"] and board.resets == resets + 1
+        assert board.files == before | {"/rules": new.read_bytes()}
+
+    @pytest.mark.parametrize(
+        ("text", "error"),
+        [
+            ("topic read #\ntopic never b\n", "{}:2: expected read, write"),
+            ("topic read #\n" * 25, "{}: it takes limit acl_rules 25, not 24"),
+            ("", "{}: No such file"),
+        ],
+    )
+    def test_wrong_ones_leave_the_board_as_it_was(
+        self, text: str, error: str, slotmq: Slotmq, board: FakeRepl, with_rules: Path
+    ) -> None:
+        before, resets = dict(board.files), board.resets
+        with_rules.write_text(text)
+        if not text:
+            with_rules.unlink()
+        done = slotmq("acl", str(with_rules))
+        assert done.exit_code == 1 and error.format(with_rules) in done.output
+        assert board.files == before and board.resets == resets + 1
+
+    def test_a_board_that_asks_no_rules(
+        self, slotmq: Slotmq, board: FakeRepl, with_rules: Path
+    ) -> None:
+        board.files["/slotmq.conf"] = b"listener 1883\n"
+        before = dict(board.files)
+        done = slotmq("acl", str(with_rules))
+        assert done.exit_code == 1 and "slotmq.conf has no acl_file" in done.output
+        assert board.files == before
+        board.files.clear()
+        assert "`slotmq deploy` comes first" in slotmq("acl", str(with_rules)).output
+        assert board.files == {}

@@ -92,13 +92,14 @@ class TestCheck:
         assert "record" in result.stderr
 
     def test_what_it_names_and_this_computer_does_not_have(self, tmp_path: Path) -> None:
-        lines = [f"password_file {tmp_path}/users", f"log_dest file {tmp_path}/log/broker"]
+        lines = [f"password_file {tmp_path}/users", f"acl_file {tmp_path}/rules"]
+        lines += [f"log_dest file {tmp_path}/log/broker"]
         lines += ["persistence true", f"persistence_location {tmp_path}/data"]
         file = conf(tmp_path, *lines, f"pid_file {tmp_path}/run/pid")
         result = slotmq("config", "check", file)
         assert result.exit_code == 0
         found = [line.split(": ")[1] for line in result.stderr.splitlines()]
-        assert found == [f"{tmp_path}/{name}" for name in ("users", "log", "run", "data")]
+        assert found == [f"{tmp_path}/{name}" for name in ("users", "rules", "log", "run", "data")]
         assert slotmq("config", "check", file, "--board", "RPI_PICO_W").stderr == ""
 
     def test_a_wrong_line_of_the_users(self, tmp_path: Path) -> None:
@@ -107,6 +108,26 @@ class TestCheck:
         result = slotmq("config", "check", conf(tmp_path, f"password_file {users}"))
         assert result.exit_code == 1
         assert f"{users}:1: " in result.stderr
+
+    @pytest.mark.parametrize("board", ["HOST", "RPI_PICO_W"])
+    def test_all_wrong_lines_of_the_files_that_it_names(self, board: str, tmp_path: Path) -> None:
+        users, rules = tmp_path / "users", tmp_path / "rules"
+        users.write_text("alice:secret\n")
+        rules.write_text("user alice\ntopic never a\ntopic read a\ntopic read a/#/b\n")
+        file = conf(tmp_path, f"password_file {users}", f"acl_file {rules}")
+        result = slotmq("config", "check", "--board", board, file)
+        assert result.exit_code == 1
+        found = [line.split(": ")[0] for line in result.stderr.splitlines()]
+        assert found == [f"{users}:1", f"{rules}:2", f"{rules}:4"]
+
+    def test_rules_of_a_computer_may_be_too_many_for_a_board(self, tmp_path: Path) -> None:
+        rules = tmp_path / "rules"
+        rules.write_text("topic read a\n" * 25)
+        file = conf(tmp_path, f"acl_file {rules}")
+        assert slotmq("config", "check", file).stderr == ""
+        result = slotmq("config", "check", "--board", "RPI_PICO_W", file)
+        assert result.exit_code == 1
+        assert result.stderr == f"{rules}: it takes limit acl_rules 25, not 24\n"
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         result = slotmq("config", "check", tmp_path / "none")
