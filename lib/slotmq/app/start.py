@@ -33,9 +33,9 @@ _PID = const(6)
 _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 # Bytes of heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders;
-# about 4 KB more are free when the start is unloaded.
-_SPARE = const(10240)
-_SPARE_WITH_JOURNAL = const(18432)  # the code that replays a journal needs more
+# about 5 KB more are free when the start is unloaded.
+_SPARE = const(9600)
+_SPARE_WITH_JOURNAL = const(17920)  # the code that replays a journal needs more
 _THRESHOLD = const(2048)  # bytes allocated until the next collection
 # Objects that are made once, at the start
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
