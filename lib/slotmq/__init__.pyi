@@ -41,6 +41,8 @@ class Limits:
     shares: int
     aliases: int
     users: int
+    acl_rules: int
+    acl_bytes: int
     def __init__(self, **values: int) -> None: ...
     def replaced(self, values: dict[str, int]) -> Limits: ...
     def rows(self) -> list[tuple[str, int, int]]: ...
@@ -50,6 +52,7 @@ class Limits:
 class Settings:
     allow_anonymous: bool
     password_file: str | None
+    acl_file: str | None
     allow_zero_length_clientid: bool
     use_username_as_clientid: bool
     clientid_prefixes: bytes

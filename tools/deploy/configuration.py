@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from slotmq.app import start
-from slotmq.config import closed
 from slotmq.config import mosquitto_conf as parser
+from slotmq.config import policies
 from slotmq.config.settings import ConfError
 
 from .. import passwd
@@ -98,7 +98,7 @@ class Configuration:
         if self.is_open:
             return [_OPEN_WARNING]
         listeners = start._listeners(self.settings.listeners, {})
-        found = [*self.effectless, *closed.warnings(self.settings, listeners)]
+        found = [*self.effectless, *policies.warnings(self.settings, listeners)]
         return found + [_NO_VERSION_5] * (_VERSION_3 in self.text)
 
 

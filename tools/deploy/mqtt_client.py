@@ -19,7 +19,7 @@ _ANSWER_MAX = 2048  # bytes of safe mode's answer
 _AFTER_ACK_S = 5  # longest time between a PUBACK and the message
 _TOPIC = "slotmq/deploy"
 _PAYLOAD = b"is it there?"
-_FORBIDDEN = "a hook (`may_publish`) or a limit for publishing forbids it"
+_FORBIDDEN = "the acl_file, a hook (`may_publish`) or a limit for publishing forbids it"
 # The topic with the limit of a figure, both after $SYS/broker/. Besides, the limit of each
 # slots/<table>/high is slots/<table>/limit.
 _LIMITS = {
@@ -121,7 +121,8 @@ class Client:
         granted = self.wait("subscribe")
         if granted.is_failure:
             raise Refused(
-                f"this client may not subscribe to {topic}: a hook (`may_subscribe`) forbids it"
+                f"this client may not subscribe to {topic}: the acl_file or a hook"
+                " (`may_subscribe`) forbids it"
             )
         return int(granted.value)
 

@@ -48,11 +48,14 @@ _ENTRIES = (
 )
 # Files whose names are shortened: each character takes heap on a board
 _NAMED = {"broker": CORE, "v5.extension": FIVE, "app.start": "start"}
-_NAMED |= {"journal.writer": "journal", "journal.start": "jstart"}
-_NAMED |= {"status.log_connections": "log_text", "status.log_full_tables": "log_full"}
+_NAMED |= {"journal.writer": "journal", "status.log_connections": "log_text"}
 _NAMED |= {"recorder.writer": "recorder", "recorder.start": "record"}
-# MicroPython interns the texts of a file that have at most 10 characters, and interned texts stay.
+# Files whose names are longer than needed: MicroPython interns the texts of a file that have at
+# most 10 characters, and interned texts stay. So a file that is seldom loaded has a longer name.
 _NAMED |= {"access.owners": "session_owners", "embed.asking": "ask_the_hooks"}
+_NAMED |= {"journal.start": "journal_start", "journal.compaction": "journal_compaction"}
+_NAMED |= {"status.log_full_tables": "log_full_tables", "app.log_dests": "log_destinations"}
+_NAMED |= {"embed.publishing": "own_publishing"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 _WITH_NATIVE = "platform.arrays"  # modules with native code import it
 

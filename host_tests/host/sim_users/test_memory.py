@@ -17,7 +17,7 @@ from .test_outcomes import TEN
 def test_the_ram_equals_the_budget(simulated: Simulated) -> None:
     outcome = simulated(TEN, board="RPI_PICO_W")
     printed = CliRunner().invoke(main, ["budget", "--board", "RPI_PICO_W"]).output
-    rows = {line.split()[0]: int(line.split()[1]) for line in printed.splitlines()[1:]}
+    rows = {line[:16].strip(): int(line[16:24]) for line in printed.splitlines()[1:]}
     total = rows["tables"]
     assert outcome.ram_bytes == total
     available = boards.load("RPI_PICO_W").tables_bytes

@@ -111,7 +111,7 @@ def _start(app, argv):
     except MemoryError:
         raise MemoryError(text)
     _write_pid(app, lines, options)
-    for text in borrow("config.closed", "warnings", app.settings, listeners):
+    for text in borrow("config.policies", "warnings", app.settings, listeners):
         app.broker.log(_WARNING, text)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer

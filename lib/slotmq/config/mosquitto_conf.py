@@ -83,7 +83,7 @@ max_topic_alias_broker live number 0 65535
 persistent_client_expiration live time 0 50000000
 response_information live text
 server_reference live text
-acl_file start text
+acl_file start rules
 retry_interval live number 0 65535
 set_tcp_nodelay live flag
 sys_interval live number 0 65535

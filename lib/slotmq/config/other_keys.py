@@ -27,7 +27,7 @@ ignored|packet_buffer_size websockets_headers_size|`limit rx_bytes` and `limit t
 sizes of buffers
 ignored|websockets_log_level=0|there are no WebSockets
 ignored|mptcp=false|the listener accepts plain TCP, which such clients use too
-ignored|check_retain_source|there are no access lists that could change
+ignored|check_retain_source|a retained message stays when its publisher loses the right to it
 ignored|retain_expiry_interval|expired retained messages are removed at once
 refused|protocol=mqtt|only mqtt is served, neither WebSockets nor HTTP
 refused|cafile capath certfile keyfile crlfile ciphers ciphers_tls1.3 dhparamfile tls_version \

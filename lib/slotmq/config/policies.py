@@ -1,6 +1,6 @@
-# policies.py - what may happen when a table is full (when_full), and checks of settings against
-# limits. Loaded on demand by config/settings.py and config/mosquitto_conf.py; owns nothing;
-# allocates.
+# policies.py - what may happen when a table is full (when_full), checks of settings against
+# limits, and which listeners let nobody in. Loaded on demand by config/settings.py and
+# config/mosquitto_conf.py, and at the end of a start; owns nothing; allocates.
 
 # Settings that count entries or bytes of a table, each with the limit that it must not
 # exceed. (This table and the next are texts: tuples of strings take 4 times the heap.)
@@ -101,3 +101,17 @@ def _accepts(settings, limits):
 def _refers(settings):
     # The same for a CONNACK that sends a client to another server.
     return "server_reference", 3 + len((settings.server_reference or "").encode())
+
+
+def warnings(settings, listeners):
+    """A warning for each listener at which nobody could come in: (hosts, port, _, options)."""
+    found = []
+    for hosts, port, _, own in listeners:
+        has_users = settings.password_file and own.get("password_file", 1)
+        if not has_users and not own.get("allow_anonymous", settings.allow_anonymous):
+            found.append(
+                "Nobody may come in at %s:%d, unless a hook accepts: there are no users. Add"
+                " `password_file FILE`, which `slotmq passwd FILE NAME` makes, or"
+                " `allow_anonymous true` to let in everybody." % (hosts[0], port)
+            )
+    return found

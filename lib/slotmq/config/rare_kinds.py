@@ -50,8 +50,20 @@ def scope(reader, bounds, value):
     return found
 
 
+def rules(reader, bounds, value):
+    """acl_file: that of all listeners."""
+    value = reader.text((), value)
+    before = reader.settings.acl_file
+    if before not in (None, value):
+        raise ValueError("%s, as above: there is one table of rules for all listeners" % before)
+    return value
+
+
 def one_file(reader, bounds, settings):
     """With per_listener_settings: the one password_file of all listeners that have users."""
+    if settings.acl_file:
+        text = "%s: acl_file is that of all listeners" % reader.place(reader.lines["acl_file"])
+        reader.warnings.append(text)
     for listener in settings.listeners:
         path = listener[3].setdefault("password_file", None)
         if path and settings.password_file not in (None, path):

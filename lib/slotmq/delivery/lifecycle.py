@@ -13,12 +13,14 @@ _OF_WILL = const(16)
 
 
 def publish_stored(broker, msg, session):
-    """Publish a message that was stored earlier: a will, or one that waited for PUBREL.
+    """Publish a message that was stored earlier: a will, one that waited for PUBREL, or one of the
+    broker itself (session: NONE).
 
     -> False: its client, whose session that is, may not publish it by now."""
     messages = broker.messages
     n = messages.read_topic(msg, broker.work, 0)
-    if broker.acl and not broker.acl.may_publish(session, broker.work, 0, n):
+    acl = broker.acl
+    if acl and session != _NONE and not acl.may_publish(session, broker.work, 0, n):
         return False
     before = broker.no_commit
     broker.no_commit = 1

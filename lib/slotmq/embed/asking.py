@@ -35,7 +35,7 @@ def may_connect(broker, conn, fields):
     return _ask(broker, conn, broker.may_connect, args, fields)
 
 
-def may_have_will(broker, conn, fields):
+def may_publish(broker, conn, fields):
     """May the client that connects publish its will?"""
     args = (fields.read(fields.client_id), fields.read(fields.will_topic))
     return _ask(broker, conn, broker.may_publish, args, fields)

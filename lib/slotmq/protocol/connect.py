@@ -206,6 +206,6 @@ def check_will(broker, conn, buf, fields):
     forbidden = publishing and publishing.refused(broker, buf, topic, n, fields, size)
     if not forbidden and broker.may_publish:
         asking = ondemand.take("embed.asking", broker.now)
-        forbidden = not asking.may_have_will(broker, conn, fields)
+        forbidden = not asking.may_publish(broker, conn, fields)
     if forbidden:
         fields.flags &= ~_WILL

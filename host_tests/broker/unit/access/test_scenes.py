@@ -185,6 +185,15 @@ topic read one
         self.root.publish("one")
         self.assertEqual(lists.got(), [b"one"])
 
+    def test_what_the_broker_itself_publishes_needs_the_right_to_read_only(self):
+        self.settings = (("sys_interval", 10),)
+        self.start()
+        alice = self.come("alice", "alice")
+        self.assertEqual(alice.subscribe("$SYS/#", 0), 0)
+        self.world.turn(150, ms=100)
+        self.assertIn(b"$SYS/broker/uptime", alice.got())
+        self.assertEqual({topic for topic, _ in alice.found} - {b"$SYS/broker/uptime"}, set())
+
     def test_rights_that_are_removed_end_deliveries_at_once(self):
         alice = self.come("alice", "alice")
         alice.subscribe("room/#", 1)

@@ -71,7 +71,7 @@ class TestSyntax(Case):
 
     def test_a_value_of_no_kind(self):
         for row in rows(mosquitto_conf.FIELDS):
-            if row[2] not in ("text", "prefix", "address"):
+            if row[2] not in ("text", "prefix", "address", "rules"):
                 with self.subTest(key=row[0]):
                     self.refused(row[0] + " ?", 1, row[0])
 
@@ -626,6 +626,11 @@ class TestSettingsOfEachListener(Case):
         text = "per_listener_settings true\nlistener 1\npassword_file a\nlistener 2\n"
         self.refused(text + "password_file b", 5, "password_file", "one table of users")
         self.assertEqual(settings(text + "password_file a").password_file, "a")
+
+    def test_a_second_file_of_rules_is_refused(self):
+        text = "listener 1\nacl_file a\nlistener 2\n"
+        self.refused(text + "acl_file b", 4, "acl_file", "one table of rules")
+        self.assertEqual(settings(text + "acl_file a").acl_file, "a")
 
     def test_the_longest_made_up_id_must_fit_connack(self):
         text = "limit tx_bytes 64\nlistener 1\nlistener_auto_id_prefix "
