@@ -1,5 +1,5 @@
-"""A board with an acl_file in the heap that deploy demands for it: its clients are served, and what
-the rules deny is not delivered."""
+"""A board with an acl_file, in the heap that deploy demands for it: all clients are served, and
+what the rules deny is not delivered."""
 
 from contextlib import closing
 from pathlib import Path
