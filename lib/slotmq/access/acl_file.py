@@ -57,13 +57,26 @@ class _Rules:
                 data = file.read()
         except OSError as error:
             raise ConfError("%s: expected a file that can be read (%s)" % (path, error))
-        self.lines = data[3 if data[:3] == _BOM else 0 :].split(b"\n")
+        self.data = data[3:] if data[:3] == _BOM else data
+
+    def lines(self):
+        """Each line without blanks at its ends: one at a time, since a small heap has no space for
+        all."""
+        at = 0
+        while at <= len(self.data):
+            end = self.data.find(b"\n", at)
+            end = end if end >= 0 else len(self.data)
+            yield self.data[at:end].strip()
+            at = end + 1
 
     def check(self):
         """ConfError, with all that is wrong."""
         acl = self.acl
-        if self.lines[-1].strip() and self.lines[-1].strip()[:1] != b"#":
-            self.fail(len(self.lines), "a line end: is the file cut?")
+        number = 0
+        for line in self.lines():
+            number += 1
+        if line and line[:1] != b"#":
+            self.fail(number, "a line end: is the file cut?")
         count = size = 0
         names = []
         for user, _, text in self.rules():
@@ -117,9 +130,8 @@ class _Rules:
         """(user's name, None for clients without one, False for a pattern; access; filter)."""
         user = None
         number = 0
-        for line in self.lines:
+        for line in self.lines():
             number += 1
-            line = line.strip()
             if not line or line[0] == 35:
                 continue
             words = line.split(None, 1)

@@ -30,13 +30,12 @@ _OF_WRONG = const(2)
 _ROW_KEY = const(8)  # bytes
 # Tenths of a second. A user waits 1 s after a failure, twice as long after each further one, up to
 # login_delay_max; but only at addresses with failures, so that nobody is delayed by guesses from
-# elsewhere. An address waits 1 s after each failure, but not after its first ones, since many
-# clients may share it. A minute later this is forgotten.
+# elsewhere. The address itself does not wait, since many clients may share it. A minute later this
+# is forgotten.
 _FIRST_WAIT = const(5)
-_ADDRESS_WAIT = const(10)
 _LONGEST_WAIT = const(600)
 _FORGET = const(600)
-_FREE_FAILURES = const(8)
+_DOUBLINGS = const(9)
 # Return codes of CONNACK, and reason codes of version 5
 _UNAVAILABLE = const(3)
 _BAD_LOGIN = const(4)
@@ -166,18 +165,18 @@ def must_wait(broker, conn, name):
     left = _wait(broker, conn, name)
     if left:
         broker.users.delayed += 1
-        return b"must wait %d s: failures of this user or address" % ((left + 9) // 10)
+        return b"must wait %d s: failures of this user at this address" % ((left + 9) // 10)
     return None
 
 
 def _wait(broker, conn, name):
-    # How long the address and the user must wait, if the address has failures; tenths of a second.
+    # How long the user must wait, if the address has failures; tenths of a second.
     users = broker.users
     now = broker.now
     age = _age(users, now, _row(users, _OF_ADDRESS, _address(broker, conn)))
     if age >= _FORGET:
         return 0
-    return max(0, -age, -_age(users, now, _row(users, _OF_USER, hmac(users.secret, name))))
+    return max(0, -_age(users, now, _row(users, _OF_USER, hmac(users.secret, name))))
 
 
 def punish(broker, conn, name):
@@ -185,7 +184,7 @@ def punish(broker, conn, name):
     most = getattr(broker.settings, "login_delay_max", DEFAULTS["login_delay_max"]) * 10
     users = broker.users
     if most:
-        _add(users, broker.now, _OF_ADDRESS, _address(broker, conn), most)
+        _add(users, broker.now, _OF_ADDRESS, _address(broker, conn), 0)
         if name:
             _add(users, broker.now, _OF_USER, hmac(users.secret, name), most)
 
@@ -230,8 +229,5 @@ def _add(users, now, part, key, most):
         users.failure_keys[row * _ROW_KEY : row * _ROW_KEY + _ROW_KEY] = key[:_ROW_KEY]
         users.failure_counts[row] = 0
     count = users.failure_counts[row] + 1 if _age(users, now, row) < _FORGET else 1
-    users.failure_counts[row] = min(count, _FREE_FAILURES + 1)
-    wait = _ADDRESS_WAIT if count > _FREE_FAILURES else 0
-    if part == _OF_USER:
-        wait = _FIRST_WAIT << users.failure_counts[row]
-    users.failure_until[row] = now + min(wait, most)  # most: 0 for a wrong password
+    users.failure_counts[row] = count = min(count, _DOUBLINGS)
+    users.failure_until[row] = now + min(_FIRST_WAIT << count, most)  # most: 0 but for a user

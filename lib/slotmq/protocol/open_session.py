@@ -46,7 +46,7 @@ def open_session(broker, conn, buf, fields):
     old = _older(broker, session)
     owners = broker.owners
     if owners:
-        fields.owner = owners.take(fields, broker.conns.stream[conn])
+        fields.owner = owners.take(broker, conn, fields)
         if fields.owner == _NONE:
             code = _QUOTA if fields.v5 else _UNAVAILABLE
             return refuse(broker, conn, code, fields, b"users, or client_id_bytes for the name")

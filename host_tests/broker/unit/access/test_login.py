@@ -167,6 +167,12 @@ class TestUsersOfOneListener(LoginCase):
         self.assertEqual(self.answer("b"), [ACCEPTED])
         self.assertEqual(self.users.computed, 0)
 
+    def test_a_name_that_nobody_has_checked_is_no_user(self):
+        self.start_with(allow_anonymous=True)
+        self.open(connect("a", **PENCIL))
+        session = self.broker.sessions.find(b"a", 0, 1)
+        self.assertIsNone(self.broker.owners.name(session))
+
     def test_a_reload_leaves_them_connected(self):
         self.start_with(allow_anonymous=True)
         self.open(connect("a"))

@@ -36,7 +36,7 @@ def session_of(broker, client_id, user):
     session = broker.sessions.find(name, 0, len(name))
     if session == 0xFFFF:
         session = broker.sessions.take(name, 0, len(name))
-    owner = broker.owners.take(Client(user), None)
+    owner = broker.owners.take(broker, 0, Client(user))
     broker.owners.set(session, owner, name)
     return session
 
