@@ -20,16 +20,16 @@ from .configuration import Configuration
 
 # Bytecode (56 KB), the firmware's modules with Wi-Fi and a clock (16 KB), what starts it, and what
 # must stay free for clients
-BESIDE_TABLES = 93_700
+BESIDE_TABLES = 93_850
 BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
 _LOADING = 100_600  # at least: MQTT 5.0 is loaded before the settings say whether it is wanted
 _CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)
 _RECORDER = 11_600
 _USERS = 4_400  # code for a password_file, SCRAM included
 _RULES = 3_800  # code for an acl_file
-# What its lines take while it is read, beyond what is free for clients: it is there as a whole and
-# in lines
-_RULES_BYTE, _RULES_LINE, _RULES_FREE = 3, 36, 2560
+_RULES_FREE = (
+    2560  # of the file, while it is read; more takes heap beyond what is free for clients
+)
 _RESTORE = 8192  # the part of a journal's need that is free again after the restore
 _JOURNAL_CODE, _RECORDER_CODE = "slotmq.journal_viper", "slotmq.record_viper"
 
@@ -50,8 +50,7 @@ def needed(
     if conf.settings.password_file:
         need += _USERS
     if conf.settings.acl_file:
-        reading = _RULES_BYTE * len(conf.rules) + _RULES_LINE * conf.rules.count(b"\n")
-        need += max(_RULES, reading - _RULES_FREE)
+        need += max(_RULES, len(conf.rules) - _RULES_FREE)
     if frozen.is_complete(in_firmware):
         kept = "kept" if conf.settings.persistence else ""
         return need + BESIDE_TABLES_FROZEN + _difference(board, kept), rows

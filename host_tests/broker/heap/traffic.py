@@ -10,7 +10,7 @@ from host_tests.broker.wire.codec import Ack
 BURST = 12  # less than a client may have in flight
 TOPICS = 40  # more than there are routes
 FLOOD = 400
-LARGE = b"L" * 500  # a burst of these is what one session may use
+LARGE = b"L" * 430  # a burst of these is what one session may use
 
 
 class Traffic:

@@ -72,11 +72,9 @@ class _Rules:
     def check(self):
         """ConfError, with all that is wrong."""
         acl = self.acl
-        number = 0
-        for line in self.lines():
-            number += 1
-        if line and line[:1] != b"#":
-            self.fail(number, "a line end: is the file cut?")
+        last = self.data[self.data.rfind(b"\n") + 1 :].strip()
+        if last and last[:1] != b"#":
+            self.fail(self.data.count(b"\n") + 1, "a line end: is the file cut?")
         count = size = 0
         names = []
         for user, _, text in self.rules():
