@@ -2,11 +2,11 @@
 # time, a slice in each turn; says who must wait because of failures, also for v5/auth.py.
 #
 # check() knows at once a password that was verified before, and one of the last wrong ones: that
-# costs nothing and delays nobody. It refuses a client whose user has failed at its address and must
-# wait; no connection is kept for a delay. Any other CONNECT waits for its password: step(), called
-# once a turn meanwhile, takes the first one, computes it unless that has become needless, and
-# returns it for its CONNECT to be handled again. Then check() knows the password. An unknown user
-# costs the same and has the same answers. Loaded on demand; its state is in access/users.py.
+# costs nothing and delays nobody. It refuses a client whose user has failed at its address and
+# must wait; no connection is kept for a delay. Any other CONNECT waits for its password: step(),
+# called once a turn meanwhile, takes the first one, computes it unless that has become needless,
+# and returns it for its CONNECT to be handled again. Then check() knows the password. An unknown
+# user costs the same and has the same answers. Loaded on demand; its state is in access/users.py.
 # Control plane: allocates.
 import hashlib
 
