@@ -161,7 +161,7 @@ def test_a_wrong_configuration_on_micropython_names_the_line(pytester: pytest.Py
 
 
 LEAKS = """
-import gc, os, threading, resource
+import gc, os, threading, tracemalloc
 from slotmq_tools.testing.mqtt import Mqtt
 
 def one():
@@ -170,11 +170,11 @@ def one():
 
 def state():
     gc.collect()
-    with open("/proc/self/statm") as file:
-        pages = int(file.read().split()[1])
-    return len(os.listdir("/proc/self/fd")), threading.active_count(), pages * 4096
+    size, _ = tracemalloc.get_traced_memory()
+    return len(os.listdir("/proc/self/fd")), threading.active_count(), size
 
-for _ in range(50):
+tracemalloc.start()
+for _ in range(10):
     one()
 files, threads, size = state()
 for _ in range(1000):
