@@ -1,7 +1,10 @@
 """The programs in examples/ on both runtimes, with network clients."""
 
 import os
+import shlex
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +14,7 @@ import pytest
 
 from host_tests.support.embedded import TIMEOUT_S, Program
 from slotmq_tools import micropython
+from slotmq_tools.dev.peers import mosquitto
 from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
@@ -163,3 +167,21 @@ def test_app_asyncio_as_a_script_executes_commands(tmp_path: Path) -> None:
         client.sock.close()
     finally:
         example.end()
+
+
+def test_the_tests_of_a_client_pass_before_and_after(tmp_path: Path) -> None:
+    """With Debian's mosquitto as the command `mosquitto` that test_before.py starts."""
+    tests = shutil.copytree(EXAMPLES / "tests_of_a_client", tmp_path / "tests")
+    command = tmp_path / "mosquitto"
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(mosquitto.broker())} "$@"\n')
+    command.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-W", "error", "--rootdir", str(tests), str(tests)],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
