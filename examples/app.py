@@ -1,12 +1,16 @@
 # app.py - an application beside the broker on a board. slotmq's firmware starts the network, the
 # watchdog and the broker, and calls start(broker) before the first turn.
-# `slotmq deploy --app app.py` installs it; docs/embed.md describes its interface.
+# `slotmq deploy --app app.py` installs it; docs/embed.md describes its interface. On a computer
+# `python app.py` prints what the relay would do, until Ctrl-C.
 #
 #   room/temperature    published every ten seconds, retained
 #   relay/1/set         on or off; only clients named panel-... may publish it
 import time
 
-from machine import ADC, Pin
+try:
+    from machine import ADC, Pin
+except ImportError:
+    from computer import ADC, Pin
 
 _EVERY_MS = 10000
 
@@ -41,3 +45,9 @@ def start(broker):
     broker.hooks = room
     broker.subscribe("relay/1/set", room.switch, 1)  # uses one of `limit connections`
     return room.step
+
+
+if __name__ == "__main__":
+    from computer import run
+
+    run("app", start)

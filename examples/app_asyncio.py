@@ -1,6 +1,6 @@
 # app_asyncio.py - an application beside the broker on a board, as a task of asyncio.
 # `slotmq deploy --app app_asyncio.py` installs it as app.py; docs/embed.md describes its
-# interface.
+# interface. On a computer `python app_asyncio.py` runs it until Ctrl-C.
 #
 #   app/heartbeat    a number that grows
 #   app/do/NAME      a command; when it is done, app/done/NAME is published
@@ -27,3 +27,9 @@ async def start(broker):
         broker.publish("app/heartbeat", str(beat))
         beat += 1
         await asyncio.sleep(1)
+
+
+if __name__ == "__main__":
+    from computer import run
+
+    run("app_asyncio", start)

@@ -1,7 +1,10 @@
 """The programs in examples/ on both runtimes, with network clients."""
 
 import os
+import shlex
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +14,7 @@ import pytest
 
 from host_tests.support.embedded import TIMEOUT_S, Program
 from slotmq_tools import micropython
+from slotmq_tools.dev.peers import mosquitto
 from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
@@ -50,18 +54,27 @@ def start(runtime: str, tmp_path: Path) -> Iterator[Start]:
         one.end()
 
 
-@pytest.mark.parametrize("name", ["sensor_logger", "relay_controller", "asyncio_app"])
-def test_an_example_runs_as_a_script_until_ctrl_c(name: str, tmp_path: Path) -> None:
-    text = (EXAMPLES / f"{name}.py").read_text()
+def as_script(name: str, folder: Path) -> Program:
+    """Start it as `python NAME.py`, on a free port of loopback."""
     port = free_port()
-    script = tmp_path / f"{name}.py"
-    script.write_text(text.replace("1883", str(port)).replace("0.0.0.0", "127.0.0.1"))
-    example = Program(tmp_path, port, [sys.executable, str(script)], dict(os.environ))
+    for file in EXAMPLES.glob("*.py"):
+        text = file.read_text().replace("1883", str(port)).replace("0.0.0.0", "127.0.0.1")
+        (folder / file.name).write_text(text)
+    command = [sys.executable, str(folder / f"{name}.py")]
+    return Program(folder, port, command, dict(os.environ))
+
+
+NAMES = [file.stem for file in sorted(EXAMPLES.glob("*.py")) if file.name != "computer.py"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_runs_as_a_script_until_ctrl_c(name: str, tmp_path: Path) -> None:
+    example = as_script(name, tmp_path)
     try:
         example.connect("anyone").sock.close()
         example.process.send_signal(signal.SIGINT)
         assert example.process.wait(TIMEOUT_S) == 0, example.said()
-        assert example.said().startswith(f"{name}: port {port}"), example.said()
+        assert example.said().startswith(f"{name}: port {example.port}"), example.said()
         assert "Traceback" not in example.said()
     finally:
         example.end()
@@ -129,3 +142,46 @@ def test_asyncio_app(start: Start) -> None:
     client.publish("app/stop", b"", 0)
     assert example.process.wait(TIMEOUT_S) == 0, example.said()
     client.sock.close()
+
+
+def test_app_as_a_script_prints_what_the_relay_does(tmp_path: Path) -> None:
+    example = as_script("app", tmp_path)
+    try:
+        panel = example.connect("panel-1")
+        panel.subscribe("room/temperature", qos=0)
+        panel.receive("room/temperature", b"27.0", 0, retain=True)
+        panel.publish("relay/1/set", b"on", 1)
+        example.says("pin 2: on\n")
+        panel.sock.close()
+    finally:
+        example.end()
+
+
+def test_app_asyncio_as_a_script_executes_commands(tmp_path: Path) -> None:
+    example = as_script("app_asyncio", tmp_path)
+    try:
+        client = example.connect("client")
+        client.subscribe("app/done/+", qos=1)
+        client.publish("app/do/a", b"now", 1)
+        client.receive("app/done/a", b"now", 1)
+        client.sock.close()
+    finally:
+        example.end()
+
+
+def test_the_tests_of_a_client_pass_before_and_after(tmp_path: Path) -> None:
+    """With Debian's mosquitto as the command `mosquitto` that test_before.py starts."""
+    tests = shutil.copytree(EXAMPLES / "tests_of_a_client", tmp_path / "tests")
+    command = tmp_path / "mosquitto"
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(mosquitto.broker())} "$@"\n')
+    command.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-W", "error", "--rootdir", str(tests), str(tests)],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert "3 passed" in done.stdout, done.stdout + done.stderr

@@ -8,7 +8,6 @@ In unittest: `self.mqtt = Mqtt(); self.addCleanup(self.mqtt.close)`. In asyncio 
 for longer than a turn, but wait_for(): there is wait_for_async().
 """
 
-import asyncio
 import re
 import time
 from collections.abc import Iterator
@@ -107,6 +106,8 @@ class Mqtt:
         self, topic_filter: str, payload: Payload = None, *, timeout: float = 2, count: int = 1
     ) -> Message:
         """wait_for() for asyncio."""
+        import asyncio  # here, since its import takes as long as the broker's
+
         return await asyncio.to_thread(
             self.wait_for, topic_filter, payload, timeout=timeout, count=count
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from slotmq import Limits, Settings
 
-from .. import boards, passwd
+from .. import boards
 
 # Of a broker in a test: enough for most programs, and made in a few milliseconds.
 SIZES = {
@@ -85,6 +85,8 @@ class Options:
         if self.version != max(_VERSIONS):
             lines.append(f"mqtt_versions {self.version}")
         if self.users:
+            from .. import passwd
+
             for name, password in self.users.items():
                 passwd.put(folder / "users", name, password)
             lines += ["allow_anonymous false", f"password_file {folder / 'users'}"]
@@ -92,15 +94,15 @@ class Options:
 
     def made(self, folder: Path) -> tuple[Limits, Settings, list[str]]:
         """Limits, settings, and warnings. WrongOptions: names the line that is wrong."""
-        from slotmq.config import mosquitto_conf
-        from slotmq.config.settings import ConfError
-
         limits = Limits(**SIZES)
         if self.board:
             limits = import_module(f"slotmq_boards.{self.board}.limits").LIMITS
         text = self.configuration(folder)
         if not text.strip():
             return limits, Settings(), []
+        from slotmq.config import mosquitto_conf
+        from slotmq.config.settings import ConfError
+
         path = folder / "slotmq.conf"
         path.write_text(text)
         try:

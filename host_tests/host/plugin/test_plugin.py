@@ -27,6 +27,16 @@ def test_nothing_is_imported_before_a_fixture_is_used(pytester: pytest.Pytester)
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
+def test_a_broker_does_without_the_slow_imports() -> None:
+    """Half of the first start was asyncio, which only wait_for_async() needs."""
+    code = (
+        "import sys; from slotmq_tools.testing.mqtt import Mqtt; Mqtt().close(); "
+        "print({'asyncio', 'hmac', 'slotmq.config.mosquitto_conf'} & set(sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "set()\n"
+
+
 def test_a_failed_test_has_packets_and_log_in_its_report(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         def test_it(mqtt):

@@ -11,6 +11,7 @@ from slotmq_tools.dev.peers import stubs
 FIRMWARE = Path(__file__).parents[3] / "firmware"
 BOARDS = FIRMWARE.parent / "boards"
 EXAMPLES = sorted((FIRMWARE.parent / "examples").glob("*.py"))
+EXAMPLES = [file for file in EXAMPLES if file.name != "computer.py"]  # no board runs it
 CPYTHON_ONLY = 'Module has no attribute "monotonic"'  # sensor_logger.py checks for it
 # rp2's stubs lack Flash's arguments and the result of ioctl. The emulated board runs that code.
 FLASH = (
@@ -26,7 +27,7 @@ custom_typeshed_dir = {stubs}
 mypy_path = {stubs}:{firmware}
 cache_dir = {folder}/cache
 
-[mypy-slotmq.*]
+[mypy-slotmq.*,computer]
 ignore_missing_imports = True
 follow_imports = skip
 """
