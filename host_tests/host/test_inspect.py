@@ -206,8 +206,8 @@ def headed(head: bytes, data: bytes) -> bytes:
         (lambda data: headed(data[:7] + b"\2" + data[8:12], data), "version 2"),
         (lambda data: headed(data[:8] + b"\xff" * 4, data), "not a journal's"),
         (
-            lambda data: data[:16] + wrong(b"\1\5\3" + data[19:23], data[19:23]) + data[27:],
-            "version 3",
+            lambda data: data[:16] + wrong(b"\1\5\4" + data[19:23], data[19:23]) + data[27:],
+            "version 4",
         ),
         (
             lambda data: (

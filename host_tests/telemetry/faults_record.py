@@ -218,8 +218,9 @@ FAULTS = (
         Fault(
             "a will is no message",
             "interceptors.py",
+            "one.publish, _PUBLISH_TYPE)\n"
             "    broker.handlers = _with(handlers, one.publish_will, _OF_WILL)\n",
-            "    broker.handlers = handlers\n",
+            "one.publish, _PUBLISH_TYPE)\n    broker.handlers = handlers\n",
         ),
         f"{_INTERCEPTOR}.test_a_will_is_recorded",
     ),

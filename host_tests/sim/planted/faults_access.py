@@ -30,8 +30,8 @@ FAULTS = (
     Fault(
         "a will is published that its client may not publish",
         "delivery/lifecycle.py",
-        "    if broker.acl and not broker.acl.may_publish(",
-        "    if False and not broker.acl.may_publish(",
+        "    if acl and session != _NONE and not acl.may_publish(",
+        "    if False and not acl.may_publish(",
     ),
     Fault(
         "a filter is granted of which nothing may be read",

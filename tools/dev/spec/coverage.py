@@ -37,6 +37,8 @@ def collect(folder: Path) -> dict[str, Tests]:
     """The tests in a folder by statement, for each version; they are not run."""
     collector = Collector()
     options = ["--collect-only", "-p", "no:terminal", "-o", "addopts=--strict-markers"]
+    # The plugin's package, slotmq_tools, is this program's own.
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     status = pytest.main([*options, str(folder)], plugins=[collector])
     if status != pytest.ExitCode.OK:
         raise RuntimeError(f"the tests in {folder} cannot be collected; run pytest to see why")

@@ -124,7 +124,8 @@ class AccessCase(unittest.TestCase):
         self.path = scratch.write(rules or self.rules)
         values = dict(LIMITS)
         values.update(limits)
-        chosen = {"sys_interval": 0, "acl_file": self.path, **dict(self.settings)}
+        chosen = {"sys_interval": 0, "acl_file": self.path}
+        chosen.update(self.settings)
         settings = Settings(**chosen)
         self.broker = Broker(Limits(**values), settings)
         self.world = World(self.broker)
