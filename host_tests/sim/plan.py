@@ -1,7 +1,5 @@
 # plan.py - what a seed decides in advance: the broker's limits and settings, the weather of the
 # network, the faults, and the clients.
-import sys
-
 from slotmq import Limits, Settings
 from slotmq_tools.sim.link import ALL, Weather
 from slotmq_tools.sim.machine import PERIOD
@@ -33,7 +31,7 @@ class Plan:
         self.has_hook = Numbers(seed, 5).one_in(8)  # see Hooks in world.py
         self.has_rules = Numbers(seed, 7).one_in(3)
         if self.has_rules:
-            self.settings.acl_file = sys.argv[0].rpartition("/")[0] + "/rules.acl"
+            self.settings.acl_file = "rules"  # rights.opened() has them
             self.settings.allow_anonymous = True
         self.faults = numbers.choice((0, 1, 1, 2))  # how often connections are lost
         self.bad_weather = numbers.choice((0, 1, 1, 2))

@@ -8,7 +8,7 @@
 # handles what the broker has handled so far, so that a snapshot of the model can be taken.
 from slotmq import Broker
 from slotmq.net.loop import Loop
-from slotmq.platform import heap
+from slotmq.platform import heap, ondemand
 from slotmq_tools.sim.flash import PowerCut
 from slotmq_tools.sim.link import Weather
 from slotmq_tools.sim.machine import Clock, Listener, Poller
@@ -21,7 +21,7 @@ from .clients import behaviour
 from .clients.client import Client
 from .clients.link import Link
 from .event_counts import EventCounts, note_full, note_full_space
-from .model import output, queue_check, tables
+from .model import output, queue_check, rights, tables
 from .model.model import Model, PromiseBroken
 from .model.observations import NO_REFUSALS
 from .persistence.storage import Storage
@@ -90,6 +90,8 @@ class World:
         """Start a new broker. It finds what its journal has."""
         if self.storage and self.model:
             self.plan.configure_again(self.numbers)
+        if self.plan.has_rules:
+            ondemand.take("access.acl_file", 0).open = rights.opened
         self.broker = Broker(self.plan.limits, self.plan.settings)
         self.broker.hooks = self.hooks
         self.window = None
