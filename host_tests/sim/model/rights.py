@@ -1,5 +1,5 @@
-# rights.py - who may read and publish what in seeds with an acl_file: its text, and what it allows,
-# written down a second time.
+# rights.py - who may read and publish what in seeds with an acl_file: the text of that file, and
+# what it allows, written down a second time.
 import io
 
 from ..messages import TOPICS, matches
