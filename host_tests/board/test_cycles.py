@@ -26,7 +26,7 @@ AIMS = {QOS_0: 40_000, "QoS 1: PUBLISH to 1 subscriber, PUBACK": 76_000}
 OTHER_NAMES = (("at_hand", "a_hand"), ("mark_dirty", "z_dirty"), ("buffered", "a_buffered"))
 IN_EACH_TURN = "        broker, conns, counts, pending = self.at_end\n        if pending[0]:\n"
 NOTHING = "        counts = counts\n"
-TIMES = 30
+TIMES = 28
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@ the output of `slotmq build --mip`."""
 
 import functools
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -83,9 +84,19 @@ def installed(board: Board, folder: Path) -> set[str]:
     return there
 
 
+def without_comments(folder: Path) -> Path:
+    """A copy of the sources: as a whole they are for boards with more flash than this one."""
+    shutil.copytree(LIB, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in folder.rglob("*.py"):
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join(line for line in lines if line.lstrip()[:1] != "#"))
+    return folder
+
+
 def test_sources_are_installed_and_run(tmp_path: Path) -> None:
+    sources = without_comments(tmp_path / "sources")
     with Board(tmp_path) as board:
-        assert "/lib/slotmq/broker.py" in installed(board, LIB)
+        assert "/lib/slotmq/broker.py" in installed(board, sources)
         with Repl(board.device) as repl:
             assert repl.run(PROGRAM) == "('0.0.0.0', 1883) 1\r\n"
 

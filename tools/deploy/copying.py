@@ -25,6 +25,7 @@ INTERRUPTED = b"raise ImportError('a deploy of slotmq was interrupted')\n"
 MAIN_SAVED, MAIN_BESIDE = "/main.own.py", "/slotmq_main.py"
 KEEP, REPLACE = "keep", "replace"  # values of --main
 _BLOCK = 4096
+_INLINE = 512  # bytes: an eighth of a block (LFS_CONFIG inline_max)
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,12 @@ def check_space(change: Change, free: int, repl: Repl, erase: bool = False) -> N
         return
     sizes = repl.sizes()
     removed = [path for path in sizes if path not in change.on_board] if erase else change.old
-    free += sum(sizes[path] // _BLOCK * _BLOCK for path in removed)
+    free += sum(_freed(sizes[path]) for path in removed)
     most = used = 0
     for path in change.paths:
         used += _blocks(len(change.wanted[path]))
         most = max(most, used)
-        used -= sizes[path] // _BLOCK * _BLOCK if path in change.on_board else 0
+        used -= _freed(sizes[path]) if path in change.on_board else 0
     if most > free:
         advice = "the board has no more" if erase else "`slotmq deploy --erase` frees space"
         raise ToolError(f"{most:,} bytes of flash are needed and {free:,} are free: {advice}")
@@ -138,6 +139,11 @@ def read_network(repl: Repl, on_board: Collection[str]) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _freed(size: int) -> int:
+    # littlefs may keep a small file within its folder's block.
+    return _blocks(size) if size > _INLINE else 0
 
 
 def _blocks(size: int) -> int:
