@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from host_tests.broker.wire import codec
@@ -27,7 +28,9 @@ def firmware() -> Path:
     return image.build().own
 
 
-def test_messages_survive_power_cuts_in_raw_flash(board: Deployed) -> None:
+@pytest.fixture(scope="module")
+def kept(board: Deployed) -> Deployed:
+    """The board with CONF, a session, a message for it and a retained one in its journal."""
     board.deploy(CONF)
     away = board.connect("away", clean=False)
     away.subscribe("jobs/+", qos=1)
@@ -35,6 +38,11 @@ def test_messages_survive_power_cuts_in_raw_flash(board: Deployed) -> None:
     sender = board.connect("sender")
     sender.publish("jobs/1", b"at qos 1", 1)
     sender.publish("state", b"retained", 1, retain=True)
+    return board
+
+
+def test_messages_survive_power_cuts_in_raw_flash(kept: Deployed) -> None:
+    board = kept
     board.power_cycle()
     sender = board.connect("sender")
     sender.publish("jobs/2", b"after a cut", 1)
@@ -47,7 +55,8 @@ def test_messages_survive_power_cuts_in_raw_flash(board: Deployed) -> None:
     back.receive("state", b"retained", 1, retain=True)
 
 
-def test_the_journal_is_no_file_but_part_of_a_backup(board: Deployed) -> None:
+def test_the_journal_is_no_file_but_part_of_a_backup(kept: Deployed) -> None:
+    board = kept
     folder = board.folder / "saved"
     status, said = board.cli("backup", folder, "--port", board.board.device)
     assert status == 0, said
@@ -58,7 +67,8 @@ def test_the_journal_is_no_file_but_part_of_a_backup(board: Deployed) -> None:
     assert told.exit_code == 0 and "state" in told.output and "away" in told.output, told.output
 
 
-def test_deploy_with_erase_erases_the_journal(board: Deployed) -> None:
+def test_deploy_with_erase_erases_the_journal(kept: Deployed) -> None:
+    board = kept
     said = board.deploy(CONF, "--erase")
     assert "journal" in said and "erased" in said
     back = board.open()
@@ -67,8 +77,8 @@ def test_deploy_with_erase_erases_the_journal(board: Deployed) -> None:
     assert back.receive_all() == []
 
 
-def test_eight_clients_are_served(board: Deployed) -> None:
-    clients = [board.connect(f"client{n}") for n in range(CLIENTS)]
+def test_eight_clients_are_served(kept: Deployed) -> None:
+    clients = [kept.connect(f"client{n}") for n in range(CLIENTS)]
     for client in clients:
         client.subscribe("all", qos=1)
     clients[0].publish("all", b"to all", 1)
