@@ -24,6 +24,7 @@ GOLD = {
     "sensors": schemas.SENSORS,
     "audit": schemas.AUDIT,
     "sessions": schemas.SESSIONS,
+    "boots": schemas.BOOTS,
     "boards": schemas.BOARDS,
 }
 _BY_DAY = ("messages", "events")
@@ -74,6 +75,7 @@ def _build_gold(spark: SparkSession, lake: Lake) -> None:
             "sensors": gold.sensors(numbers),
             "audit": gold.audit(messages, lost),
             "sessions": gold_health.sessions(events, messages),
+            "boots": gold_health.boots(messages, events),
             "boards": gold_health.boards(messages, events, lost, believed),
         }
         for name, rows in found.items():

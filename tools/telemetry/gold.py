@@ -1,5 +1,8 @@
 """Gold tables of messages: traffic, readings, silences, sensors, audit.
 
+A topic belongs to a board, since every board is a broker of its own: the one whose message it
+first was, for one that a bridge brought.
+
 Each function makes one table from tables of silver. A message whose time is unknown, or not known
 to the hour, is in no table about time.
 """
@@ -20,6 +23,7 @@ DRIFT_COUNT, DRIFT_S, DRIFT_R2 = 20, 6 * 3600, 0.7
 SHRINK = 2.0**-600  # a power of two changes no digit; the square of the greatest double is one
 LARGE = 1e100
 COUNTER = "n"  # the field in which a publisher counts its messages
+COUNTED = 5  # values, from which on a counter shows as one
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 
 
@@ -58,15 +62,20 @@ def is_placed() -> Column:
     return f.coalesce(close, f.lit(False))
 
 
+def source() -> Column:
+    """The board whose message it first was."""
+    return f.coalesce("origin_board", "board").alias("board")
+
+
 def window_start() -> Column:
     return f.window("wall", WINDOW).getField("start")
 
 
 def traffic(messages: DataFrame) -> DataFrame:
-    """Messages and bytes of each topic in each hour."""
+    """Messages and bytes of each topic of a board in each hour."""
     return (
         messages.where(is_placed())
-        .groupBy("topic", window_start().alias("start"))
+        .groupBy(source(), "topic", window_start().alias("start"))
         .agg(
             f.count("*").alias("messages"),
             f.sum(f.length("payload")).alias("bytes"),
@@ -82,7 +91,7 @@ def values(messages: DataFrame) -> DataFrame:
     """Every number: a payload that is one, and the fields of an object on its first level."""
     fields = f.from_json("json", "map<string,string>")
     rows = messages.where(is_placed()).select(
-        "board", "boot", "seq", "topic", "wall", "number",
+        source(), "boot", "seq", "topic", "wall", "number",
         f.when(f.startswith(f.col("json"), f.lit("{")), fields).alias("_fields"),
     )  # fmt: skip
     plain = f.when(
@@ -124,11 +133,11 @@ def once(fields: str) -> Column:
 
 
 def readings(numbers: DataFrame) -> DataFrame:
-    """What each field of each topic was in each hour."""
+    """What each field of each topic of a board was in each hour."""
     # Of a quarter, as the step between the greatest and the least double is none.
     parts = f.percentile(f.col("value") / 4, f.array(*(f.lit(part) for part in (0.1, 0.5, 0.9))))
     return (
-        numbers.groupBy("topic", "field", window_start().alias("start"))
+        numbers.groupBy("board", "topic", "field", window_start().alias("start"))
         .agg(
             f.count("*").alias("count"),
             f.min("value").alias("min"),
@@ -202,38 +211,61 @@ def gaps(losses: DataFrame) -> DataFrame:
 
 
 def sensors(numbers: DataFrame) -> DataFrame:
-    """Per field: whether its value creeps in one direction, and since when it has not moved."""
-    own = Window.partitionBy("topic", "field").orderBy("wall", "board", "boot", "seq")
+    """Per field: whether its value creeps in one direction, and since when it has not moved.
+
+    A counter does neither: the field `n`, or whole numbers of which more than half rise, and
+    none falls but to 0 or 1, where counting begins anew.
+    """
+    whose = ["board", "topic", "field"]
+    own = Window.partitionBy(*whose).orderBy("wall", "boot", "seq")
     so_far = own.rowsBetween(Window.unboundedPreceding, 0)
     changed = f.coalesce((f.col("value") != f.lag("value").over(own)).cast("long"), f.lit(0))
+    step = f.col("value") - f.lag("value").over(own)
     # Counted from the first, since squares of days since 1970 leave too few digits.
     since = f.unix_micros("wall") - f.unix_micros(f.first("wall").over(so_far))
     runs = (
         numbers.withColumn("_changed", changed)
+        .withColumn("_step", step)
         .withColumn("_run", f.sum("_changed").over(so_far))
         .withColumn("_days", since / f.lit(86_400_000_000.0))
     )
-    whole = runs.groupBy("topic", "field").agg(
+    whole = runs.groupBy(*whose).agg(
         f.count("*").alias("count"),
         f.min("wall").alias("first"),
         f.max("wall").alias("last"),
         f.max("_run").alias("_last_run"),
         trend(f.regr_slope, SHRINK).alias("drift_per_day"),
         trend(f.regr_r2).alias("drift_r2"),
+        counts().alias("_counts"),
     )
-    last = runs.groupBy("topic", "field", f.col("_run").alias("_last_run")).agg(
+    last = runs.groupBy(*whose, f.col("_run").alias("_last_run")).agg(
         f.count("*").alias("same"), f.min("wall").alias("same_since")
     )
-    found = whole.join(last, ["topic", "field", "_last_run"])
+    found = whole.join(last, [*whose, "_last_run"])
     still = seconds("same_since", "last") >= FLAT_S
     lasting = seconds("first", "last") >= DRIFT_S
-    return found.withColumn("flat", (f.col("same") >= FLAT_COUNT) & still).withColumn(
-        "drifts",
-        (f.col("count") >= DRIFT_COUNT)
-        & lasting
-        & (f.coalesce(f.col("drift_r2"), f.lit(0.0)) >= DRIFT_R2)
-        & (f.coalesce(f.col("drift_per_day"), f.lit(0.0)) != 0),
+    counter = (f.col("field") == COUNTER) | f.col("_counts")
+    flat = (f.col("same") >= FLAT_COUNT) & still
+    return (
+        found.withColumn("counter", counter)
+        .withColumn("flat", flat)
+        .withColumn(
+            "drifts",
+            ~counter
+            & (f.col("count") >= DRIFT_COUNT)
+            & lasting
+            & (f.coalesce(f.col("drift_r2"), f.lit(0.0)) >= DRIFT_R2)
+            & (f.coalesce(f.col("drift_per_day"), f.lit(0.0)) != 0),
+        )
     )
+
+
+def counts() -> Column:
+    """Whether the values are those of a counter."""
+    rises = f.count_if(f.col("_step") > 0) * 2 > f.count("*")
+    falls = f.count_if((f.col("_step") < 0) & ~f.col("value").isin(0.0, 1.0))
+    parts = f.count_if(f.col("value") % 1 != 0)
+    return (f.count("*") >= COUNTED) & rises & (falls == 0) & (parts == 0)
 
 
 def audit(messages: DataFrame, losses: DataFrame) -> DataFrame:

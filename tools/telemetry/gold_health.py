@@ -93,6 +93,21 @@ def most_connected(events: DataFrame, losses: DataFrame) -> DataFrame:
     )
 
 
+def boots(messages: DataFrame, events: DataFrame) -> DataFrame:
+    """Per boot: when it was up, as far as records of known time show it, and why it began."""
+    cause = f.when(of("boot"), f.col("code")).alias("cause")
+    rows = events.select("board", "boot", "wall", "wall_error_us", cause).unionByName(
+        messages.select("board", "boot", "wall", "wall_error_us"), allowMissingColumns=True
+    )
+    time = f.when(is_placed(), f.col("wall"))
+    return rows.groupBy("board", "boot").agg(
+        f.min(time).alias("first"),
+        f.max(time).alias("last"),
+        f.count("*").alias("records"),
+        f.max("cause").alias("cause"),
+    )
+
+
 def boards(
     messages: DataFrame, events: DataFrame, losses: DataFrame, anchors: DataFrame
 ) -> DataFrame:
@@ -102,8 +117,8 @@ def boards(
         f.count_if(~is_placed()).alias("without_time"),
         f.max("wall_error_us").alias("worst_error_us"),
         f.count_if("conflict").alias("conflicts"),
-        f.min("wall").alias("first"),
-        f.max("wall").alias("last"),
+        f.min(f.when(is_placed(), f.col("wall"))).alias("first"),
+        f.max(f.when(is_placed(), f.col("wall"))).alias("last"),
     )
     seen = events.groupBy("board").agg(
         f.count_if(of("boot")).alias("boots"),

@@ -90,12 +90,12 @@ LOSSES = _schema(
 )
 
 TRAFFIC = _schema(
-    "topic string, start time, messages long, bytes long, acknowledged long, retained long,"
-    "possible_duplicates long, rate double"
+    "board string, topic string, start time, messages long, bytes long, acknowledged long,"
+    "retained long, possible_duplicates long, rate double"
 )
 READINGS = _schema(
-    "topic string, field string, start time, count long, min double, mean double, max double,"
-    "p10 double, p50 double, p90 double, rate double"
+    "board string, topic string, field string, start time, count long, min double, mean double,"
+    "max double, p10 double, p50 double, p90 double, rate double"
 )
 SILENCES = _schema(
     "board string, topic string, after time, before time, seconds double, usual_s double,"
@@ -106,8 +106,9 @@ GAPS = _schema(
     "reasons strings, files strings, after time, before time, seconds double"
 )
 SENSORS = _schema(
-    "topic string, field string, count long, first time, last time, drift_per_day double,"
-    "drift_r2 double, drifts bool, same long, same_since time, flat bool"
+    "board string, topic string, field string, count long, first time, last time,"
+    "drift_per_day double, drift_r2 double, drifts bool, same long, same_since time, flat bool,"
+    "counter bool"
 )
 AUDIT = _schema(
     "board string, boot long, seq long, client string, topic string, finding string,"
@@ -117,6 +118,7 @@ SESSIONS = _schema(
     "board string, client string, connects long, disconnects long, keep_alive_deaths long,"
     "takeovers long, wills long, most_connects long, flapping bool, messages long"
 )
+BOOTS = _schema("board string, boot long, first time, last time, records long, cause int")
 BOARDS = _schema(
     "board string, first time, last time, boots long, messages long, without_time long,"
     "worst_error_us long, conflicts long, lost long, reasons strings, anchors long,"

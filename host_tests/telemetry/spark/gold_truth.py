@@ -19,13 +19,14 @@ HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US
 
 KEYS = {
-    "traffic": ("topic", "start_us"),
-    "readings": ("topic", "field", "start_us"),
+    "traffic": ("board", "topic", "start_us"),
+    "readings": ("board", "topic", "field", "start_us"),
     "silences": ("board", "topic", "before_us"),
     "gaps": ("board", "boot", "first_seq"),
-    "sensors": ("topic", "field"),
+    "sensors": ("board", "topic", "field"),
     "audit": ("board", "boot", "seq"),
     "sessions": ("board", "client"),
+    "boots": ("board", "boot"),
     "boards": ("board",),
 }
 
@@ -44,14 +45,16 @@ def is_timed(row: Row) -> bool:
 
 
 def timed(silver: Silver) -> list[Row]:
+    """A topic is one of the board that a message first came from."""
     rows = [row for row in silver("messages") if is_timed(row)]
+    rows = [row | {"board": row["origin_board"] or row["board"]} for row in rows]
     return [row | {"start_us": row["wall_us"] // HOUR_US * HOUR_US} for row in rows]
 
 
 def traffic(silver: Silver) -> Iterator[Row]:
-    for (topic, start), rows in by(timed(silver), "topic", "start_us").items():
+    for (board, topic, start), rows in by(timed(silver), "board", "topic", "start_us").items():
         yield {
-            "topic": topic, "start_us": start, "messages": len(rows),
+            "board": board, "topic": topic, "start_us": start, "messages": len(rows),
             "bytes": sum(len(row["payload"]) for row in rows),
             "acknowledged": sum(row["qos"] > 0 for row in rows),
             "retained": sum(row["retain"] for row in rows),
@@ -80,7 +83,7 @@ def finite(value: Any) -> float | None:
 
 
 def readings(silver: Silver) -> Iterator[Row]:
-    for key, rows in by(values(silver), "topic", "field", "start_us").items():
+    for key, rows in by(values(silver), *KEYS["readings"]).items():
         numbers = sorted(row["value"] for row in rows)
         yield {
             **dict(zip(KEYS["readings"], key, strict=True)), "count": len(numbers),
@@ -101,7 +104,8 @@ def part(numbers: list[float], over: int, under: int) -> float:
 def silences(silver: Silver) -> Iterator[Row]:
     gone = by(silver("losses"), "board")
     untimed = by((r for r in silver("messages") if not is_timed(r)), "board", "topic")
-    for (board, topic), rows in by(timed(silver), "board", "topic").items():
+    known = [row for row in silver("messages") if is_timed(row)]
+    for (board, topic), rows in by(known, "board", "topic").items():
         rows.sort(key=lambda row: (row["wall_us"], row["boot"], row["seq"]))
         steps = [(b["wall_us"] - a["wall_us"], a, b) for a, b in pairwise(rows)]
         usual = median(us / 1e6 for us, _, _ in steps) if steps else 0
@@ -128,18 +132,32 @@ def gaps(silver: Silver) -> Iterator[Row]:
 
 
 def sensors(silver: Silver) -> Iterator[Row]:
-    for (topic, field), rows in by(values(silver), "topic", "field").items():
-        rows.sort(key=lambda row: (row["wall_us"], row["board"], row["boot"], row["seq"]))
+    for (board, topic, field), rows in by(values(silver), *KEYS["sensors"]).items():
+        rows.sort(key=lambda row: (row["wall_us"], row["boot"], row["seq"]))
         *_, last = (list(run) for _, run in groupby(rows, key=lambda row: row["value"]))
         first, end, since = rows[0]["wall_us"], rows[-1]["wall_us"], last[0]["wall_us"]
         slope, fits = line(rows)
+        counter = field == "n" or counts([row["value"] for row in rows])
         yield {
-            "topic": topic, "field": field, "count": len(rows), "first_us": first, "last_us": end,
+            "board": board, "topic": topic, "field": field, "count": len(rows),
+            "first_us": first, "last_us": end,
             "drift_per_day": slope, "drift_r2": fits, "same": len(last), "same_since_us": since,
-            "flat": len(last) >= 10 and end - since >= HOUR_US,
-            "drifts": len(rows) >= 20 and end - first >= 6 * HOUR_US and bool(slope)
+            "flat": len(last) >= 10 and end - since >= HOUR_US, "counter": counter,
+            "drifts": not counter and len(rows) >= 20 and end - first >= 6 * HOUR_US
+            and bool(slope)
             and fits is not None and fits >= 0.7,
         }  # fmt: skip
+
+
+def counts(values: list[float]) -> bool:
+    """Whole numbers that mostly rise, and fall only to begin anew."""
+    steps = [(b - a, b) for a, b in pairwise(values)]
+    return (
+        len(values) >= 5
+        and all(value == floor(value) for value in values)
+        and sum(step > 0 for step, _ in steps) * 2 > len(values)
+        and not any(step < 0 and value not in (0, 1) for step, value in steps)
+    )
 
 
 def line(rows: list[Row]) -> tuple[float | None, float | None]:
@@ -216,7 +234,7 @@ def boards(silver: Silver) -> Iterator[Row]:
     tables = [by(silver(name), "board") for name in ("messages", "events", "losses", "anchors")]
     for key in {key for table in tables for key in table}:
         messages, events, losses, anchors = (table.get(key, []) for table in tables)
-        known = [row for row in messages if row["wall_us"] is not None]
+        known = [row for row in messages if is_timed(row)]
         full = [row["detail"] for row in events if row["event"] == "table full"]
         heaps = [row["heap_bytes"] for row in events if row["event"] == "heap low-water"]
         wrong = sum(not row["believed"] for row in anchors)
@@ -226,7 +244,9 @@ def boards(silver: Silver) -> Iterator[Row]:
             "last_us": max((row["wall_us"] for row in known), default=None),
             "boots": sum(row["event"] == "boot" for row in events),
             "without_time": sum(not is_timed(row) for row in messages),
-            "worst_error_us": max((row["wall_error_us"] for row in known), default=None),
+            "worst_error_us": max(
+                (r["wall_error_us"] for r in messages if r["wall_us"] is not None), default=None
+            ),
             "conflicts": 0, "lost": sum(row["lost"] or 0 for row in losses),
             "reasons": sorted({reason for row in losses for reason in row["reasons"]}),
             "anchors": len(anchors), "wrong_anchors": wrong,
@@ -235,6 +255,18 @@ def boards(silver: Silver) -> Iterator[Row]:
             "full": sorted(set(full)),
         }  # fmt: skip
         yield row | {"advice": list(advice(row))}
+
+
+def boots(silver: Silver) -> Iterator[Row]:
+    every = [*silver("messages"), *silver("events")]
+    for (board, boot), rows in by(every, "board", "boot").items():
+        times = [row["wall_us"] for row in rows if is_timed(row)]
+        causes = [row["code"] for row in rows if row.get("event") == "boot"]
+        yield {
+            "board": board, "boot": boot, "records": len(rows),
+            "first_us": min(times, default=None), "last_us": max(times, default=None),
+            "cause": max((c for c in causes if c is not None), default=None),
+        }  # fmt: skip
 
 
 def most_connected(events: list[Row], losses: list[Row]) -> int:
@@ -272,5 +304,5 @@ def advice(board: Row) -> Iterator[str]:
         yield "a clock that it used is wrong"
 
 
-TABLES = (traffic, readings, silences, gaps, sensors, audit, sessions, boards)
+TABLES = (traffic, readings, silences, gaps, sensors, audit, sessions, boots, boards)
 GOLD = {made.__name__: made for made in TABLES}

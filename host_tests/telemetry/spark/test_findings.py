@@ -23,7 +23,7 @@ def table(spark: SparkSession, schema: StructType, rows: list[dict[str, Any]]) -
 
 def message(seq: int, minutes: float = 0, **columns: Any) -> dict[str, Any]:
     row = {"board": "b", "boot": 1, "seq": seq, "client": "c", "topic": "t", "qos": 1,
-           "dup": False, "retain": False, "payload": bytes((seq,)), "clock": "anchored",
+           "dup": False, "retain": False, "payload": b"%d" % seq, "clock": "anchored",
            "conflict": False, "wall": START + timedelta(minutes=minutes),
            "wall_error_us": 5000}  # fmt: skip
     return row | columns
@@ -82,6 +82,51 @@ def test_sensors_that_drift_or_stand_still_are_found(spark: SparkSession) -> Non
     assert [key for key, row in by_field.items() if row["flat"]] == [("stuck", "")]
     assert by_field["stuck", ""]["same"] == 28
     assert not by_field["well", ""]["drifts"]
+
+
+def test_boards_that_share_a_topic_are_told_apart(spark: SparkSession) -> None:
+    """Every board is a broker of its own: one stands still, one drifts, and one brings messages
+    of the first."""
+    rows = []
+    for i in range(48):
+        half_hours: dict[str, Any] = {"minutes": 30.0 * i, "topic": "temp"}
+        rows += [
+            message(i, board="stuck", number=21.0, **half_hours),
+            message(i, board="drifts", number=20 + 0.1 * i, **half_hours),
+            message(i, board="other", number=21.0, origin_board="stuck", origin_boot=9,
+                    origin_seq=i, **half_hours),
+        ]  # fmt: skip
+    messages = table(spark, MESSAGES, rows)
+    numbers = gold.values(messages)
+    found = {row["board"]: row for row in gold.sensors(numbers).collect()}
+    assert {board: (row["flat"], row["drifts"]) for board, row in found.items()} == {
+        "stuck": (True, False), "drifts": (False, True),
+    }  # fmt: skip
+    assert abs(found["drifts"]["drift_per_day"] - 4.8) < 1e-6
+    means = {(row["board"], row["mean"]) for row in gold.readings(numbers).collect()}
+    assert [mean for board, mean in means if board == "stuck"] == [21.0]
+    sent = {row["board"]: row["messages"] for row in gold.traffic(messages).collect()}
+    assert sent == {"stuck": 4, "drifts": 2}
+
+
+def test_a_counter_neither_drifts_nor_stands_still(spark: SparkSession) -> None:
+    said: dict[str, list[float]] = {
+        "n": [500 + i // 4 for i in range(60)],  # by its name
+        "wh": [(7 * i) % 280 for i in range(60)],  # from 0 again
+        "level": [7 * i % 280 + 2 for i in range(60)],
+        "degrees": [20 + i // 4 for i in range(60)],
+        "share": [i / 2 for i in range(60)],
+    }
+    rows = [
+        message(
+            60 * i + j, payload=b"", json=f'{{"{field}": {value}}}', topic=field, minutes=30.0 * j
+        )
+        for i, (field, values) in enumerate(said.items())
+        for j, value in enumerate(values)
+    ]
+    found = gold.sensors(gold.values(table(spark, MESSAGES, rows))).collect()
+    assert {row["field"] for row in found if row["counter"]} == {"n", "wh"}
+    assert {row["field"] for row in found if row["drifts"]} == {"degrees", "share"}
 
 
 def test_no_number_is_too_large_for_its_mean_or_its_drift(spark: SparkSession) -> None:

@@ -139,8 +139,7 @@ def _message(season: Season, board: Board, at: int, count: int) -> None:
         back = random.randrange(40) if random.random() < 0.1 else 0
         payload = draw(random, max(0, count - back))
         season.payloads[payload.data] = payload
-        number = len(season.boards) * random.randrange(2)
-        topic = f"{season.place}/{number}/t{random.randrange(3)}"
+        topic = f"{season.place}/{random.randrange(2)}/t{random.randrange(3)}"
         board.latest = payload.data, f"sensor-{random.randrange(4)}", topic
         flags = random.choice((0, 1, 2, 4, 5, 9, 10))
     else:

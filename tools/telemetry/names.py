@@ -1,0 +1,57 @@
+"""boards.toml in the folder of tables: what people call the boards.
+
+[286f000000000001]
+name = "greenhouse"
+site = "farm"
+tags = ["outdoor"]
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ToolError
+
+FILE = "boards.toml"
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A board, as people call it."""
+
+    name: str
+    site: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+def read(folder: Path) -> dict[str, Named]:
+    """By id; {} without the file. ToolError: it is not as it must be."""
+    path = folder / FILE
+    try:
+        told = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{path} cannot be read: {error}") from None
+    found = {board: _named(f"{path}, [{board}]", board, one) for board, one in told.items()}
+    names = [one.name for one in found.values()]
+    for name in names:
+        if names.count(name) > 1:
+            raise ToolError(f"{path}: two boards are called {name!r}")
+    return found
+
+
+def _named(where: str, board: str, told: object) -> Named:
+    if not _ID.fullmatch(board):
+        raise ToolError(f"{where}: a board's id has 16 hex digits, in lower case")
+    if not isinstance(told, dict) or told.keys() - {"name", "site", "tags"}:
+        raise ToolError(f"{where}: a board has `name`, `site` and `tags`")
+    name, site, tags = told.get("name", board), told.get("site"), told.get("tags", [])
+    right = isinstance(name, str) and isinstance(site, str | None) and isinstance(tags, list)
+    if not right or not all(isinstance(tag, str) for tag in tags):
+        raise ToolError(f"{where}: `name` and `site` are texts, `tags` is a list of texts")
+    return Named(name, site, tuple(tags))
