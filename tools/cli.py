@@ -27,6 +27,7 @@ _RUN = "run"
 _LATER = {
     "acl": ("deploy.commands", "acl", "deploy"),
     "backup": ("deploy.commands", "backup", "deploy"),
+    "certs": ("certs", "certs", "certs"),
     "config": ("config.command", "config", "deploy"),
     "deploy": ("deploy.commands", "deploy", "deploy"),
     "harvest": ("harvest.command", "harvest", "deploy"),

@@ -30,6 +30,20 @@ bind_interface|=|of the listener above it: the network interface, on Linux with 
 socket_domain|=|of the listener above it: `ipv4` or `ipv6`, if it has no address; without it both
 accept_protocol_versions|=|of the listener above it: `3` (MQTT 3.1), `4` (3.1.1), `5`, with \
 commas; without it all that `mqtt_versions` serves
+certfile|=|of the listener above it, which speaks [TLS](tls.md) then, with CPython: its certificate \
+and those between it and the CA, in PEM. A reload reads the files again, for new connections
+keyfile|=|of the listener above it: the key of that certificate, in PEM, without a password
+cafile|=|of the listener above it: certificates of the CAs that clients' certificates are from
+capath|=|of the listener above it: a folder of these, prepared by `openssl rehash`
+crlfile|=|of the listener above it: certificates of clients that are revoked
+dhparamfile|=|of the listener above it: the parameters of DHE ciphers
+require_certificate|=|of the listener above it: `true`: refuse clients without a certificate of \
+these CAs
+use_identity_as_username|=|of the listener above it: `true`: the user is the common name in the \
+client's certificate; no password is asked for
+use_subject_as_username|=|of the listener above it: `true`: the user is the whole subject in it
+tls_version|=|of the listener above it: the lowest version, `tlsv1.2` or `tlsv1.3`
+ciphers|=|of the listener above it: the ciphers of TLS 1.2, as `openssl ciphers` takes them
 pid_file|=|where the process id is written
 persistence|=|keep what was promised [through a power cut](reliability.md#persistence)
 persistence_location|=|the folder for it
@@ -116,7 +130,7 @@ when_full|own|`when_full TABLE POLICY`, see [the table](../lib/DESIGN.md#what-is
 """
 _LOG_TYPES = ("error", "warning", "notice", "information")
 _TABLE = ("size", "most")  # kinds whose 0 means as many as the table has
-_UNSET = {"log_facility": "daemon", "max_queued_bytes": "0"}  # what it means if there is none
+_UNSET = {"log_facility": "daemon", "max_queued_bytes": "0", "tls_version": "tlsv1.2"}  # what it means if there is none
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 
@@ -163,6 +177,8 @@ def _default(name: str, kind: str) -> str:
     value: Any = getattr(Settings, name, more.get(name))
     if kind in _TABLE and not value:
         return "table"
+    if kind == "tls_flag":
+        return "false"
     if name in _UNSET:
         return _UNSET[name]
     if kind == "types":

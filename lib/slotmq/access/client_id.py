@@ -14,8 +14,9 @@ def handle(broker, conn, fields):
         return 0
     if option(conn, "use_username_as_clientid", settings.use_username_as_clientid):
         fields.client_id = name = fields.user_name
-        # Of a client that has logged in by AUTH, that name counts, and CONNECT must say the same.
-        is_other = fields.method is not None and fields.user != fields.read(name)
+        # Of a client that has logged in by AUTH or with a certificate, that name counts, and
+        # CONNECT must say the same.
+        is_other = (fields.method is not None or fields.user) and fields.user != fields.read(name)
         if not name or not name[1] or is_other:
             fields.client_id = None
             fields.why = b"no user name for its client id"

@@ -34,6 +34,17 @@ global_max_connections live total
 bind_interface start device
 socket_domain start word ipv4 ipv6
 accept_protocol_versions live levels
+certfile live tls_file
+keyfile live tls_file
+cafile live tls_file
+capath live tls_folder
+crlfile live tls_file
+dhparamfile live tls_file
+require_certificate live tls_flag
+use_identity_as_username live tls_flag
+use_subject_as_username live tls_flag
+tls_version live tls_word tlsv1.2 tlsv1.3
+ciphers live tls_text
 pid_file start text
 persistence start flag
 persistence_location start text
@@ -100,6 +111,7 @@ _OF_LISTENER = (
     " listener_auto_id_prefix max_qos max_topic_alias max_topic_alias_broker"
     " use_username_as_clientid"
 )
+_TLS = "tls_"  # kinds that begin so are in config/tls_keys.py
 SCOPED = "allow_anonymous password_file auto_id_prefix allow_zero_length_clientid"
 
 
@@ -134,6 +146,7 @@ class Reader:
         self.sizes = {}  # the values of the `limit` lines
         self.settings = Settings()
         self.at = 0  # place of the line that is being read
+        self.key = None  # and its key
         self.failures = []  # (place, text)
         self.count = 0  # of all failures, also of those that are not kept
         self.warnings = []
@@ -176,6 +189,7 @@ class Reader:
         if row is None:
             ondemand.take("config.other_keys", 0).take(self, key, value)
             return
+        self.key = key
         kind = getattr(self, row[2], None)
         found = kind(row[3:], value) if kind else self.rare(row[2], row[3:], value)
         if key == "record":
@@ -183,14 +197,15 @@ class Reader:
         self.lines[key] = self.at
         keys = _OF_LISTENER.split()
         keys = keys[:5] if self._section is self.sections[0] else keys
-        if key in keys or key in SCOPED.split() and _is_scoped(self):
+        if key in keys or row[2][:4] == _TLS or key in SCOPED.split() and _is_scoped(self):
             self._section[4][key] = found
             return
         if found is not None:
             setattr(self.settings, key, found)
 
     def rare(self, kind, bounds, value):
-        return getattr(ondemand.take("config.rare_kinds", 0), kind)(self, bounds, value)
+        name = "config.tls_keys" if kind[:4] == _TLS else "config.rare_kinds"
+        return getattr(ondemand.take(name, 0), kind)(self, bounds, value)
 
     def fail(self, at, key, expected):
         self.report(at, "%s: %s: expected %s" % (self.place(at), key, expected))
@@ -340,12 +355,15 @@ def _add_listeners(reader):
         reader.sections.append([host, port, most, at, options])
     else:
         for key in options:
-            reader.fail(lines[key], key, "a listener above it")
+            if key in lines:
+                reader.fail(lines[key], key, "a listener above it")
         if at:
             settings.max_connections = most
             lines["max_connections"] = at
     for host, port, most, _, options in reader.sections:
         before = host, port
+        if _TLS in options:
+            reader.rare("tls_listener", None, options)
         domain = options.get("socket_domain")
         if domain and not host:
             host = "0.0.0.0" if domain == "ipv4" else "::"

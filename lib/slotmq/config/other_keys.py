@@ -30,11 +30,12 @@ ignored|mptcp=false|the listener accepts plain TCP, which such clients use too
 ignored|check_retain_source|a retained message stays when its publisher loses the right to it
 ignored|retain_expiry_interval|expired retained messages are removed at once
 refused|protocol=mqtt|only mqtt is served, neither WebSockets nor HTTP
-refused|cafile capath certfile keyfile crlfile ciphers ciphers_tls1.3 dhparamfile tls_version \
-tls_engine tls_engine_kpass_sha1 tls_keyform require_certificate=false psk_file psk_hint \
-use_identity_as_username=false use_subject_as_username=false \
-disable_client_cert_date_checks=false|there is no TLS yet, and the port must not serve plain MQTT \
-instead; let a TLS proxy forward to a listener on 127.0.0.1
+refused|psk_file psk_hint|TLS with shared keys needs CPython 3.13, which slotmq is not tested with \
+yet; `certfile` and `keyfile` serve TLS
+refused|ciphers_tls1.3|Python cannot choose among the ciphers of TLS 1.3, all of which are good; \
+`ciphers` is for TLS 1.2
+refused|tls_engine tls_engine_kpass_sha1 tls_keyform|a key is read from `keyfile` in PEM only
+refused|disable_client_cert_date_checks=false|expired certificates of clients are always refused
 refused|websockets_origin http_dir|there are no WebSockets and no HTTP; clients connect by TCP
 refused|enable_proxy_protocol proxy_protocol_v2_require_tls=false|there is no PROXY protocol; \
 let the proxy forward plain TCP

@@ -108,6 +108,7 @@ def warnings(settings, listeners):
     found = []
     for hosts, port, _, own in listeners:
         has_users = settings.password_file and own.get("password_file", 1)
+        has_users = has_users or own.get("certificate")
         if not has_users and not own.get("allow_anonymous", settings.allow_anonymous):
             found.append(
                 "Nobody may come in at %s:%d, unless a hook accepts: there are no users. Add"

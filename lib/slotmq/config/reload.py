@@ -68,6 +68,7 @@ def reload(path, limits, settings, is_public=False):
 def _fixed(listeners):
     # What only a restart can change of listeners.
     return [
-        each[:3] + (each[3].get("bind_interface"), each[3].get("password_file"))
+        each[:3]
+        + (each[3].get("bind_interface"), each[3].get("password_file"), not each[3].get("tls"))
         for each in listeners
     ]

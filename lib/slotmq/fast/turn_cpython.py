@@ -93,8 +93,10 @@ class Turns(Poller):
 
     def _may_read(self, fd, event):
         # may_read() of the fast path; 0: the loop must handle the event.
-        conn = self._broker.loop.of_stream[self.streams[fd]]
-        return may_read(self._broker, conn) if event == _IN and conn >= 0 else 0
+        stream = self.streams[fd]
+        conn = self._broker.loop.of_stream[stream]
+        is_ours = event == _IN and conn >= 0 and stream.is_plain
+        return may_read(self._broker, conn) if is_ours else 0
 
     def _read_on(self, fd, data):
         # The first read was full: read all that may be read.

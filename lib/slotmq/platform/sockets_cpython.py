@@ -29,6 +29,8 @@ clock = Clock
 class Stream:
     """A TCP connection; OSError where it has failed."""
 
+    is_plain = True  # not over TLS (tls_cpython.py)
+
     def __init__(self, sock):
         self.sock = sock
         self.fileno = sock.fileno
@@ -105,7 +107,7 @@ def open_listener(loop, settings, host, port, most, options):
     A host with a slash is the path of a unix domain socket."""
     if "/" in host:
         listener = UnixListener(host)
-        loop.listeners.add(listener, lambda: accept(listener, False, (host, 0)), most, options)
+        _add(loop, listener, lambda: accept(listener, False, (host, 0)), most, options)
         return host, 0
     info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, _, _, address = info[0]
@@ -123,8 +125,16 @@ def open_listener(loop, settings, host, port, most, options):
     except OSError:
         listener.close()
         raise
-    loop.listeners.add(listener, lambda: accept(listener, settings.set_tcp_nodelay), most, options)
+    _add(loop, listener, lambda: accept(listener, settings.set_tcp_nodelay), most, options)
     return listener.getsockname()[:2]
+
+
+def _add(loop, listener, accept, most, options):
+    if options and options.get("tls"):
+        from slotmq.platform.tls_cpython import acceptor
+
+        accept = acceptor(loop, accept, options)
+    loop.listeners.add(listener, accept, most, options)
 
 
 class UnixListener(socket.socket):

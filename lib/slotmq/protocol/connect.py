@@ -152,7 +152,11 @@ def check_login(broker, conn, fields):
     until its password has been computed. A hook is asked after the file, and only forbids more."""
     option = broker.conns.option
     has_users = broker.users and option(conn, "password_file", 1)
-    if has_users:
+    if option(conn, "certificate", 0):
+        has_users = ondemand.take("access.certificate", broker.now).has_name(broker, conn, fields)
+        if not has_users:
+            return _NOT_AUTHORIZED
+    elif has_users:
         code = broker.users.login(broker).check(broker, conn, fields)
         if code:
             return code

@@ -1,0 +1,114 @@
+# tls_keys.py - the keys of a listener that speaks TLS. Loaded on demand by config/mosquitto_conf.py;
+# owns nothing; allocates.
+#
+# The kinds tls_* of values are as those of config/rare_kinds.py. Each notes the place of its line in
+# the listener's options, as options["tls_"][key]. At the file's end tls_listener() checks them
+# together and loads the files. It puts the SSLContext there, as options["tls"]; where a client's
+# user comes from its certificate, options["certificate"] is 1 (common name) or 2 (whole subject),
+# and the listener has no password_file. A listener with any of these keys never ends as plain MQTT.
+from slotmq.config.mosquitto_conf import OF_BOARD
+from slotmq.platform.runtime import MICROPYTHON, const
+
+_COMMON_NAME = const(1)
+_SUBJECT = const(2)
+_PLACES = "tls_"
+# Keys that say what a certificate of a client is for, and need require_certificate
+_OF_CLIENTS = ("use_identity_as_username", "use_subject_as_username", "crlfile")
+
+
+def _note(reader):
+    if MICROPYTHON or reader.is_foreign == OF_BOARD:
+        text = (
+            "%s: %s: not served: TLS needs CPython so far, and the port must not serve plain MQTT"
+            " instead; let a TLS proxy forward to a listener on 127.0.0.1"
+        )
+        reader.report(reader.at, text % (reader.place(reader.at), reader.key))
+    reader._section[4].setdefault(_PLACES, {})[reader.key] = reader.at
+
+
+def tls_flag(reader, bounds, value):
+    found = reader.flag(bounds, value)
+    if found:
+        _note(reader)
+    return found
+
+
+def tls_word(reader, bounds, value):
+    _note(reader)
+    return reader.word(bounds, value)
+
+
+def tls_text(reader, bounds, value):
+    _note(reader)
+    return reader.text(bounds, value)
+
+
+def tls_file(reader, bounds, value):
+    _note(reader)
+    if not reader.is_foreign and value:
+        try:
+            open(value, "rb").close()
+        except OSError as error:
+            raise ValueError("a file that can be read (%s)" % error)
+    return reader.text(bounds, value)
+
+
+def tls_folder(reader, bounds, value):
+    from os import listdir
+
+    _note(reader)
+    if not reader.is_foreign and value:
+        try:
+            listdir(value)
+        except OSError as error:
+            raise ValueError("a folder that can be read (%s)" % error)
+    return reader.text(bounds, value)
+
+
+def tls_listener(reader, bounds, options):
+    """Check the keys of one listener together, and load its files."""
+    places = options.pop(_PLACES)
+    first = next(iter(places))
+
+    def fail(key, text):
+        reader.fail(places.get(key, places[first]), key if key in places else first, text)
+
+    before = reader.count
+    for key in ("certfile", "keyfile"):
+        if key not in places:
+            fail(key, "%s on the same listener, which never serves plain MQTT instead" % key)
+    for key in _OF_CLIENTS:
+        if options.get(key) and not options.get("require_certificate"):
+            fail(key, "require_certificate true on the same listener")
+    if options.get("require_certificate") and not (options.get("cafile") or options.get("capath")):
+        fail("require_certificate", "cafile or capath on the same listener")
+    if options.get("use_identity_as_username") or options.get("use_subject_as_username"):
+        by_name = options.get("use_identity_as_username")
+        options["certificate"] = _COMMON_NAME if by_name else _SUBJECT
+        options["password_file"] = None
+    options["tls"] = True
+    failures = [each for each in reader.failures if each[0] in places.values()]
+    if reader.count == before and not failures and not MICROPYTHON and _are_here(reader, options):
+        from slotmq.platform.tls_cpython import make_context
+
+        options["tls"], errors, warnings = make_context(options)
+        for key, text in errors:
+            fail(key, text)
+        for key, text in warnings:
+            reader.warnings.append("%s: %s: %s" % (reader.place(places[key]), key, text))
+
+
+def _are_here(reader, options):
+    # Are its files on this computer? The configuration may be that of another one.
+    if not reader.is_foreign:
+        return True
+    return reader.is_foreign != OF_BOARD and not missing(options)
+
+
+def missing(options):
+    """The files and folders that these settings of a listener name and that are not here."""
+    from os.path import exists
+
+    names = ("certfile", "keyfile", "cafile", "capath", "crlfile", "dhparamfile")
+    paths = [options[key] for key in names if options.get(key)]
+    return [path for path in paths if not exists(path)]

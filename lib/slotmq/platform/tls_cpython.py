@@ -1,0 +1,357 @@
+# tls_cpython.py - TLS on CPython: a listener's SSLContext, connections as streams of the loop, and
+# what the poller must know of them. Loaded for the first listener with a certificate.
+#
+# OpenSSL reads from and writes to memory here, never a socket. So one recv() takes in many records,
+# and a write never has to be repeated with the same bytes:
+#
+#   socket ─recv_into─> Tls.buffer ─> _incoming ─> OpenSSL ─> readinto()   what is left: Tls.ready
+#   socket <─send─ _rest <─ _outgoing <─ OpenSSL <─ write()               not sent yet: _rest
+#
+# A connection whose socket takes nothing keeps one write in _rest, at most _AT_ONCE bytes and the
+# records around them; write() accepts nothing until it has left. Input that was decrypted, or came
+# in with it, causes no event of the system, so Tls.wait() adds one for each stream in Tls.ready.
+# The handshake is made here; the loop sees no event before. In one turn one handshake goes on by
+# one step: other clients wait for one of these at most. Until CONNECT, net/timers.py counts
+# connect_timeout as for everybody.
+#
+# Owns the buffer of all connections, the set of streams with input left, and what OpenSSL has for
+# each connection. Allocates.
+import ssl
+import time
+from errno import EAGAIN
+
+_IN = 1
+_OUT = 4
+_GONE = 8 | 16 | 32
+_LOST = 9
+_AT_ONCE = 65536  # bytes of one recv(), and of plaintext in one write()
+_VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
+# Short names of what a subject consists of; others keep their long ones
+_SHORT = {
+    "commonName": "CN", "organizationalUnitName": "OU", "organizationName": "O",
+    "localityName": "L", "stateOrProvinceName": "ST", "countryName": "C", "surname": "SN",
+    "givenName": "GN", "domainComponent": "DC", "userId": "UID", "streetAddress": "street",
+}  # fmt: skip
+
+
+class TlsStream:
+    """A connection over TLS, with the methods of sockets_cpython.Stream."""
+
+    is_plain = False
+
+    def __init__(self, tls, plain, context):
+        self.tls = tls
+        self.fileno = plain.fileno
+        self.sock = self  # whose shutdown() half_close() calls
+        self.why = "TLS handshake not complete"  # for the log; None: it is
+        self.mask = 0  # the events that the loop waits for
+        self._sock = plain.sock
+        self.is_blocked = False  # does the poller wait until the socket takes _rest?
+        self._rest = b""
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._ssl = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+
+    def readinto(self, buf, n):
+        """Up to n bytes of what has come; 0 at the end, None: nothing now."""
+        self.tls.ready.discard(self)
+        if self.why:
+            return None
+        read = self._ssl.read
+        view = memoryview(buf)
+        got = 0
+        try:
+            while got < n:
+                try:
+                    k = read(n - got, view[got:n])
+                except ssl.SSLWantReadError:
+                    if got:
+                        return got
+                    if not self._receive():
+                        return None
+                    continue
+                if not k:
+                    return got
+                got += k
+        except OSError:  # a record that is wrong or cut, or a lost connection
+            if not got:
+                return 0
+        self.tls.ready.add(self)  # there may be more; or the error comes again
+        return got
+
+    def _receive(self):
+        # False: nothing now.
+        tls = self.tls
+        try:
+            n = self._sock.recv_into(tls.buffer)
+        except BlockingIOError:
+            return False
+        if n:
+            self._incoming.write(tls.view[:n])
+        else:
+            self._incoming.write_eof()
+        return True
+
+    def write(self, buf, off, n):
+        try:
+            return self.send(memoryview(buf)[off : off + n])
+        except BlockingIOError:
+            return None
+
+    def send(self, data):
+        """-> how many bytes were taken, perhaps not all. BlockingIOError: none."""
+        if self._rest and not self._flush():
+            raise BlockingIOError(EAGAIN, "the records before have not left")
+        n = len(data)
+        if n:
+            n = self._ssl.write(data[:_AT_ONCE] if n > _AT_ONCE else data)
+            self._rest = self._outgoing.read()
+            self._flush()
+        return n
+
+    def _flush(self):
+        # Has everything left that was encrypted?
+        rest = self._rest
+        try:
+            rest = self._rest = rest[self._sock.send(rest) :]
+        except BlockingIOError:
+            pass
+        if self.is_blocked is not bool(rest):
+            self.is_blocked = bool(rest)
+            self.tls.modify(self, self.mask)
+        return not rest
+
+    def handle(self, event):
+        """An event of the system; -> what is left of it for the loop."""
+        try:
+            if event & _OUT and self._rest:
+                self._flush()
+                event &= ~_OUT if self._rest else -1
+            if self.why and event & (_IN | _GONE):
+                return self._shake_hands()
+        except OSError as error:
+            if not self.why:
+                return event | _IN  # the loop reads, and sees what has happened
+            self._fail(error)
+        return event & (self.mask | _GONE)
+
+    def _shake_hands(self):
+        if not self._receive():
+            return 0
+        try:
+            self._ssl.do_handshake()
+            self.why = None
+        except ssl.SSLWantReadError:
+            pass
+        except OSError as error:
+            self._fail(error)
+        self._rest += self._outgoing.read()
+        if self._rest:
+            self._flush()
+        if not self.why and self._incoming.pending:
+            self.tls.ready.add(self)
+        return 0
+
+    def _fail(self, error):
+        self.why = "TLS: %s" % (getattr(error, "verify_message", None) or _reason(error))
+        broker = self.tls.loop.broker
+        broker.end(self.tls.loop.of_stream[self], _LOST)
+
+    def shutdown(self, how):
+        self._say_goodbye()
+        self._sock.shutdown(how)
+
+    def close(self):
+        self.tls.ready.discard(self)
+        self._say_goodbye()
+        self._sock.close()
+
+    def _say_goodbye(self):
+        # close_notify, once; without it some clients report an attack.
+        try:
+            if not self.why:
+                self.why = "closed"
+                self._ssl.unwrap()
+        except OSError:
+            pass
+        try:
+            self._sock.send(self._rest + self._outgoing.read())
+            self._rest = b""
+        except OSError:
+            pass
+
+    def user(self, is_whole):
+        """The user that the client's certificate names: its subject as RFC 2253 writes it, or the
+        common name; "": it has none."""
+        subject = (self._ssl.getpeercert() or {}).get("subject", ())
+        if is_whole:
+            return ",".join("+".join(map(_written, each)) for each in reversed(subject))
+        return dict(pair for each in reversed(subject) for pair in each).get("commonName", "")
+
+
+def _written(pair):
+    name, value = pair
+    text = ""
+    for at, byte in enumerate(value.encode()):
+        one = chr(byte)
+        if byte < 32 or byte > 126:
+            one = "\\%02X" % byte
+        elif one in ',+"\\<>;' or at == 0 and one in "# " or one == " " and at == len(value) - 1:
+            one = "\\" + one
+        text += one
+    return _SHORT.get(name, name) + "=" + text
+
+
+def _reason(error):
+    return (getattr(error, "reason", None) or str(error)).replace("_", " ").lower()
+
+
+class Tls:
+    """Stands before the loop's poller: its methods that see streams of TLS."""
+
+    def __init__(self, loop, poller):
+        self.loop = loop
+        self.poller = poller
+        self.buffer = bytearray(_AT_ONCE)
+        self.view = memoryview(self.buffer)
+        self.ready = set()
+        self._wait, poller.wait = poller.wait, self.wait
+        self._register, poller.register = poller.register, self.register
+        self._modify, poller.modify = poller.modify, self.modify
+        poller.with_streams = self.with_streams
+
+    def register(self, stream, mask):
+        self._register(stream, mask)
+        if type(stream) is TlsStream:
+            stream.mask = mask
+
+    def modify(self, stream, mask):
+        if type(stream) is TlsStream:
+            stream.mask = mask
+            mask |= _OUT if stream.is_blocked else 0
+        self._modify(stream, mask)
+
+    def wait(self, seconds, most):
+        ready = [stream.fileno() for stream in self.ready if stream.mask & _IN]
+        if not ready:
+            return self._wait(seconds, most)
+        events = dict(self._wait(0, most))
+        for fd in ready:
+            events[fd] = events.get(fd, 0) | _IN
+        return list(events.items())
+
+    def with_streams(self, events):
+        found = []
+        shaken = False
+        for fd, event in events:
+            stream = self.poller.streams[fd]
+            if type(stream) is TlsStream:
+                if stream.why:
+                    if shaken and not stream.is_blocked:
+                        continue  # in one of the next turns
+                    shaken = True
+                event = stream.handle(event)
+            if event:
+                found.append((stream, event))
+        return found
+
+
+def acceptor(loop, accept, own):
+    """accept() of a listener of TLS, which wraps what this accept() returns. own: its settings,
+    whose context a reload replaces."""
+    poller = loop.poller
+    while hasattr(poller, "inner_poller"):
+        poller = poller.inner_poller
+    tls = poller.tls = getattr(poller, "tls", None) or Tls(loop, poller)
+
+    def accept_tls():
+        found = accept()
+        return found and (TlsStream(tls, found[0], own["tls"]), found[1])
+
+    return accept_tls
+
+
+def make_context(own):
+    """-> the SSLContext of a listener with these settings, errors as (key, what was expected), and
+    warnings as (key, text). None if there are errors."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    errors = []
+    steps = {
+        "certfile": lambda path: _load_chain(context, path, own["keyfile"]),
+        "cafile": lambda path: context.load_verify_locations(cafile=path),
+        "capath": lambda path: context.load_verify_locations(capath=path),
+        "crlfile": lambda path: _load_crl(context, path),
+        "dhparamfile": context.load_dh_params,
+        "ciphers": context.set_ciphers,
+    }
+    for key in steps:
+        if own.get(key):
+            try:
+                steps[key](own[key])
+            except _Wrong as error:
+                errors.append(error.args)
+            except (OSError, ValueError) as error:
+                errors.append((key, "%s (%s)" % (_EXPECTED[key], _reason(error))))
+    context.minimum_version = _VERSIONS[own.get("tls_version") or "tlsv1.2"]
+    if own.get("require_certificate"):
+        context.verify_mode = ssl.CERT_REQUIRED
+    return None if errors else context, errors, _warnings(own) if not errors else []
+
+
+_EXPECTED = {
+    "cafile": "a file with certificates in PEM",
+    "capath": "a folder that `openssl rehash` has prepared",
+    "crlfile": "a file with revocation lists in PEM",
+    "dhparamfile": "a file of `openssl dhparam`",
+    "ciphers": "names of ciphers, as `openssl ciphers` takes them",
+}
+
+
+class _Wrong(Exception):
+    """(key, what was expected)"""
+
+
+def _load_chain(context, certificate, key):
+    # One of the two files is wrong: which?
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(certificate)
+    except OSError as error:
+        raise _Wrong("certfile", "a certificate in PEM (%s)" % _reason(error))
+    try:
+        context.load_cert_chain(certificate, key, _no_password)
+    except _Encrypted:
+        raise _Wrong("keyfile", "a key without a password, since nobody could enter it")
+    except OSError as error:
+        if getattr(error, "reason", None) in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH"):
+            raise _Wrong("keyfile", "the key of the certificate in certfile")
+        raise _Wrong("keyfile", "a private key in PEM (%s)" % _reason(error))
+
+
+class _Encrypted(Exception):
+    pass
+
+
+def _no_password():
+    raise _Encrypted
+
+
+def _load_crl(context, path):
+    context.load_verify_locations(cafile=path)
+    if not context.cert_store_stats()["crl"]:
+        raise ValueError("there is none")
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def _warnings(own):
+    # Is it the wrong time for the certificate?
+    try:
+        dates = ssl._ssl._test_decode_cert(own["certfile"])
+    except (AttributeError, OSError):
+        return []  # another Python, which cannot tell
+    now = time.time()
+    for name, is_wrong in (("notBefore", 1), ("notAfter", -1)):
+        if (ssl.cert_time_to_seconds(dates[name]) - now) * is_wrong > 0:
+            text = "the certificate is not valid %s %s, and clients will refuse it"
+            return [("certfile", text % ("before" if is_wrong > 0 else "after", dates[name]))]
+    return []
