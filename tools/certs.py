@@ -178,7 +178,7 @@ def certs(folder: Path, names: tuple[str, ...], clients: tuple[str, ...], days: 
     had and those that are given, unless only clients are asked for."""
     for client in clients:
         if not _FILE_NAME.fullmatch(client) or client in _OWN:
-            raise ToolError(f"{client!r}: expected letters, digits, and . @ - _ ; not ca or server")
+            raise ToolError(f"{client!r}: expected letters, digits, . @ - _, and not ca or server")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

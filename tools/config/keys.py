@@ -30,8 +30,9 @@ bind_interface|=|of the listener above it: the network interface, on Linux with 
 socket_domain|=|of the listener above it: `ipv4` or `ipv6`, if it has no address; without it both
 accept_protocol_versions|=|of the listener above it: `3` (MQTT 3.1), `4` (3.1.1), `5`, with \
 commas; without it all that `mqtt_versions` serves
-certfile|=|of the listener above it, which speaks [TLS](tls.md) then, with CPython: its certificate \
-and those between it and the CA, in PEM. A reload reads the files again, for new connections
+certfile|=|of the listener above it, which speaks [TLS](tls.md) then, with CPython: its \
+certificate and those between it and the CA, in PEM. A reload reads the files again, for new \
+connections
 keyfile|=|of the listener above it: the key of that certificate, in PEM, without a password
 cafile|=|of the listener above it: certificates of the CAs that clients' certificates are from
 capath|=|of the listener above it: a folder of these, prepared by `openssl rehash`
@@ -130,7 +131,8 @@ when_full|own|`when_full TABLE POLICY`, see [the table](../lib/DESIGN.md#what-is
 """
 _LOG_TYPES = ("error", "warning", "notice", "information")
 _TABLE = ("size", "most")  # kinds whose 0 means as many as the table has
-_UNSET = {"log_facility": "daemon", "max_queued_bytes": "0", "tls_version": "tlsv1.2"}  # what it means if there is none
+# what it means if there is none
+_UNSET = {"log_facility": "daemon", "max_queued_bytes": "0", "tls_version": "tlsv1.2"}
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 

@@ -7,7 +7,7 @@ _SUBJECT = const(2)
 
 
 def has_name(broker, conn, fields):
-    """Set fields.user, in place of the CONNECT's user name; False: the certificate names nobody."""
+    """Set fields.user in place of the CONNECT's user name. False: the certificate names none."""
     conns = broker.conns
     name = conns.stream[conn].user(conns.option(conn, "certificate", 0) == _SUBJECT)
     fields.user = name.encode() or None

@@ -204,8 +204,9 @@ class Reader:
             setattr(self.settings, key, found)
 
     def rare(self, kind, bounds, value):
-        name = "config.tls_keys" if kind[:4] == _TLS else "config.rare_kinds"
-        return getattr(ondemand.take(name, 0), kind)(self, bounds, value)
+        if kind[:4] == _TLS:
+            return getattr(ondemand.take("config.tls_keys", 0), kind)(self, bounds, value)
+        return getattr(ondemand.take("config.rare_kinds", 0), kind)(self, bounds, value)
 
     def fail(self, at, key, expected):
         self.report(at, "%s: %s: expected %s" % (self.place(at), key, expected))

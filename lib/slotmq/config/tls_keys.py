@@ -1,13 +1,19 @@
-# tls_keys.py - the keys of a listener that speaks TLS. Loaded on demand by config/mosquitto_conf.py;
-# owns nothing; allocates.
+# tls_keys.py - the keys of a listener that speaks TLS. Loaded on demand by
+# config/mosquitto_conf.py; owns nothing; allocates.
 #
-# The kinds tls_* of values are as those of config/rare_kinds.py. Each notes the place of its line in
-# the listener's options, as options["tls_"][key]. At the file's end tls_listener() checks them
-# together and loads the files. It puts the SSLContext there, as options["tls"]; where a client's
-# user comes from its certificate, options["certificate"] is 1 (common name) or 2 (whole subject),
-# and the listener has no password_file. A listener with any of these keys never ends as plain MQTT.
+# The kinds tls_* of values are as those of config/rare_kinds.py. Each notes the place of its line
+# in the listener's options, as options["tls_"][key]. At the file's end tls_listener() checks them
+# together and loads the files. It puts the SSLContext there, as options["tls"]. Where a client's
+# user comes from its certificate, options["certificate"] is 1 (common name) or 2 (the whole
+# subject), and the listener has no password_file. A listener with any of these keys never ends as
+# plain MQTT.
+import os
+
 from slotmq.config.mosquitto_conf import OF_BOARD
 from slotmq.platform.runtime import MICROPYTHON, const
+
+if not MICROPYTHON:
+    from slotmq.platform import tls_cpython
 
 _COMMON_NAME = const(1)
 _SUBJECT = const(2)
@@ -27,10 +33,9 @@ def _note(reader):
 
 
 def tls_flag(reader, bounds, value):
-    found = reader.flag(bounds, value)
-    if found:
+    if value not in ("false", "0"):
         _note(reader)
-    return found
+    return reader.flag(bounds, value)
 
 
 def tls_word(reader, bounds, value):
@@ -54,12 +59,10 @@ def tls_file(reader, bounds, value):
 
 
 def tls_folder(reader, bounds, value):
-    from os import listdir
-
     _note(reader)
     if not reader.is_foreign and value:
         try:
-            listdir(value)
+            os.listdir(value)
         except OSError as error:
             raise ValueError("a folder that can be read (%s)" % error)
     return reader.text(bounds, value)
@@ -74,9 +77,10 @@ def tls_listener(reader, bounds, options):
         reader.fail(places.get(key, places[first]), key if key in places else first, text)
 
     before = reader.count
-    for key in ("certfile", "keyfile"):
-        if key not in places:
-            fail(key, "%s on the same listener, which never serves plain MQTT instead" % key)
+    lacks = [key for key in ("certfile", "keyfile") if key not in places]
+    if lacks:
+        text = "%s on the same listener, which never serves plain MQTT instead"
+        fail(first, text % " and ".join(lacks))
     for key in _OF_CLIENTS:
         if options.get(key) and not options.get("require_certificate"):
             fail(key, "require_certificate true on the same listener")
@@ -89,9 +93,7 @@ def tls_listener(reader, bounds, options):
     options["tls"] = True
     failures = [each for each in reader.failures if each[0] in places.values()]
     if reader.count == before and not failures and not MICROPYTHON and _are_here(reader, options):
-        from slotmq.platform.tls_cpython import make_context
-
-        options["tls"], errors, warnings = make_context(options)
+        options["tls"], errors, warnings = tls_cpython.make_context(options)
         for key, text in errors:
             fail(key, text)
         for key, text in warnings:
@@ -107,8 +109,14 @@ def _are_here(reader, options):
 
 def missing(options):
     """The files and folders that these settings of a listener name and that are not here."""
-    from os.path import exists
-
     names = ("certfile", "keyfile", "cafile", "capath", "crlfile", "dhparamfile")
     paths = [options[key] for key in names if options.get(key)]
-    return [path for path in paths if not exists(path)]
+    return [path for path in paths if not _exists(path)]
+
+
+def _exists(path):
+    try:
+        os.stat(path)
+    except OSError:
+        return False
+    return True

@@ -1,13 +1,13 @@
 # tls_cpython.py - TLS on CPython: a listener's SSLContext, connections as streams of the loop, and
 # what the poller must know of them. Loaded for the first listener with a certificate.
 #
-# OpenSSL reads from and writes to memory here, never a socket. So one recv() takes in many records,
-# and a write never has to be repeated with the same bytes:
+# OpenSSL reads from and writes to memory here, never a socket. So one recv() takes in many
+# records, and a write never has to be repeated with the same bytes:
 #
 #   socket ─recv_into─> Tls.buffer ─> _incoming ─> OpenSSL ─> readinto()   what is left: Tls.ready
 #   socket <─send─ _rest <─ _outgoing <─ OpenSSL <─ write()               not sent yet: _rest
 #
-# A connection whose socket takes nothing keeps one write in _rest, at most _AT_ONCE bytes and the
+# A connection whose socket takes nothing keeps one write in _rest, at most _PIECE bytes and the
 # records around them; write() accepts nothing until it has left. Input that was decrypted, or came
 # in with it, causes no event of the system, so Tls.wait() adds one for each stream in Tls.ready.
 # The handshake is made here; the loop sees no event before. In one turn one handshake goes on by
@@ -24,7 +24,7 @@ _IN = 1
 _OUT = 4
 _GONE = 8 | 16 | 32
 _LOST = 9
-_AT_ONCE = 65536  # bytes of one recv(), and of plaintext in one write()
+_PIECE = 65536  # bytes of one recv(), and of plaintext in one write()
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 # Short names of what a subject consists of; others keep their long ones
 _SHORT = {
@@ -104,7 +104,7 @@ class TlsStream:
             raise BlockingIOError(EAGAIN, "the records before have not left")
         n = len(data)
         if n:
-            n = self._ssl.write(data[:_AT_ONCE] if n > _AT_ONCE else data)
+            n = self._ssl.write(data[:_PIECE] if n > _PIECE else data)
             self._rest = self._outgoing.read()
             self._flush()
         return n
@@ -212,7 +212,7 @@ class Tls:
     def __init__(self, loop, poller):
         self.loop = loop
         self.poller = poller
-        self.buffer = bytearray(_AT_ONCE)
+        self.buffer = bytearray(_PIECE)
         self.view = memoryview(self.buffer)
         self.ready = set()
         self._wait, poller.wait = poller.wait, self.wait

@@ -60,6 +60,7 @@ UPWARDS = (
 PYTHON = {
     "config.rare_kinds": "os",
     "config.other_keys": "difflib",
+    "config.tls_keys": "os",
     "platform.arrays": "array",
     "platform.arrays_cpython": "array",
     "platform.esp32_memory": "esp32 gc",
@@ -71,6 +72,7 @@ PYTHON = {
     "platform.sockets_cpython": "os select socket stat time",
     "platform.syslog_cpython": "syslog",
     "platform.threads_cpython": "_thread",
+    "platform.tls_cpython": "errno ssl time",
     "platform.sockets_micropython": "errno micropython select socket sys time",
     "fast.record": "sys",
     "fast.turn_cpython": "os time",
