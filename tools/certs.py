@@ -25,6 +25,7 @@ _DAYS = 820  # phones accept no more than 825 from a server
 _ALWAYS = ("localhost", "127.0.0.1", "::1")
 _BEFORE = timedelta(days=1)  # clocks of others may be slow
 _FILE_NAME = re.compile(r"[\w.@-]+")
+_HOST_NAME = re.compile(r"(\*\.)?[A-Za-z0-9_.-]+")
 _OWN = ("ca", "server")  # names of files that no client may have
 _NEXT = """\
 The server needs, in slotmq.conf:
@@ -139,9 +140,12 @@ def _alternative(text: str) -> x509.GeneralName:
     except ValueError:
         pass
     try:
-        return x509.DNSName(text.encode("idna").decode())
+        name = text.encode("idna").decode()
     except ValueError:
-        raise ToolError(f"{text!r}: expected a host name or an address") from None
+        name = ""
+    if _HOST_NAME.fullmatch(name):
+        return x509.DNSName(name)
+    raise ToolError(f"{text!r}: expected a host name or an address")
 
 
 def _key_text(key: ec.EllipticCurvePrivateKey) -> bytes:

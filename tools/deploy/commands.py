@@ -16,6 +16,8 @@ from . import copying, link_options, mqtt_client, repl, steps, users
 from .mqtt_client import Login
 from .network import Network
 from .options import LOGIN_PASSWORD, WIFI_PASSWORD, Address, ask_password, login, piped_password
+from .options import cafile as cafile_option
+from .options import password_file as password_file_option
 from .options import port as port_option
 from .options import user as user_option
 
@@ -195,9 +197,14 @@ _SILENT = (
 @click.command()
 @click.argument("address", type=Address())
 @user_option
-def status(address: tuple[str, int], user: str | None) -> None:
+@password_file_option
+@cafile_option
+def status(
+    address: tuple[str, int], user: str | None, password_file: Any, cafile: str | None
+) -> None:
     """Show what the broker at ADDRESS publishes in $SYS, with the limit of each figure."""
-    topics = mqtt_client.with_limits(mqtt_client.system_topics(address, login(user)))
+    who = login(user, password_file, cafile)
+    topics = mqtt_client.with_limits(mqtt_client.system_topics(address, who))
     found = {shown(topic): shown(value) for topic, value in topics.items()}
     width = max(map(len, found))
     for topic in sorted(found):

@@ -2,6 +2,7 @@
 
 import re
 import socket
+import ssl
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -51,10 +52,11 @@ def _send_at_once(sock: Any) -> None:
 
 @dataclass(frozen=True)
 class Login:
-    """User name and password for CONNECT."""
+    """User name and password for CONNECT. cafile: speak TLS, and trust the CAs in this file."""
 
     user: str | None = None
     password: str | None = field(default=None, repr=False)
+    cafile: str | None = None
 
 
 class Client:
@@ -66,6 +68,8 @@ class Client:
         self.events: Queue[tuple[str, Any]] = Queue()
         self._client = client = paho.Client(CallbackAPIVersion.VERSION2)
         client.on_socket_open = lambda _c, _u, sock: _send_at_once(sock)
+        if login.cafile is not None:
+            _use_tls(client, login.cafile)
         if login.user is not None:
             client.username_pw_set(login.user, login.password)
         client.on_connect = lambda _c, _u, _f, reason, _p: self.events.put(("connect", reason))
@@ -135,6 +139,13 @@ class Client:
             f"no MQTT at {host}:{port} ({why}): is this computer on the board's network, and does"
             " a firewall block the port?"
         )
+
+
+def _use_tls(client: paho.Client, cafile: str) -> None:
+    try:
+        client.tls_set_context(ssl.create_default_context(cafile=cafile))
+    except OSError as error:
+        raise ToolError(f"{cafile}: expected certificates of CAs in PEM ({error})") from None
 
 
 class Unreachable(ToolError):

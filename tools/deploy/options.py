@@ -41,23 +41,42 @@ user = click.option(
     help=f"Log in as this user, with the password in ${LOGIN_PASSWORD} [or a prompt].",
 )
 
+password_file = click.option(
+    "--password-file",
+    type=click.File("rb"),
+    help=f"Read the password of --user from this file, - for standard input [${LOGIN_PASSWORD}].",
+)
+cafile = click.option(
+    "--cafile",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Speak TLS, and trust the CAs in this file.",
+)
 
-def login(name: str | None) -> Login:
-    """The user with a password from the environment or the prompt; None: no user."""
+
+def login(name: str | None, file: Any = None, cafile: str | None = None) -> Login:
+    """The user with a password from the file, the environment or the prompt; None: no user.
+    cafile: as Login's."""
     from .mqtt_client import Login  # its library is not needed for `slotmq run`
 
     if name is None:
-        return Login()
-    password = os.environ.get(LOGIN_PASSWORD)
-    return Login(
-        name, password or ask_password(f"Password of {name}", f"${LOGIN_PASSWORD}", default="")
-    )
+        if file is not None:
+            raise click.UsageError("--password-file needs --user")
+        return Login(cafile=cafile)
+    password = _in_file(file) if file is not None else os.environ.get(LOGIN_PASSWORD)
+    if not password:
+        password = ask_password(f"Password of {name}", f"${LOGIN_PASSWORD}", default="")
+    return Login(name, password, cafile)
 
 
 def piped_password() -> str:
     """All of standard input, without its line end. ToolError: it is not UTF-8."""
+    return _in_file(sys.stdin.buffer)
+
+
+def _in_file(file: Any) -> str:
     try:
-        text = sys.stdin.buffer.read().decode()
+        text: str = file.read().decode()
     except UnicodeDecodeError:
         raise ToolError("the password is not UTF-8") from None
     return text.removesuffix("\n").removesuffix("\r")

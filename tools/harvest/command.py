@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..deploy.options import Address, login
+from ..deploy.options import cafile as cafile_option
+from ..deploy.options import password_file as password_file_option
 from ..deploy.options import port as port_option
 from ..deploy.options import user as user_option
 from ..errors import ToolError, shown
@@ -34,6 +36,8 @@ _SHOWN = 5  # lines of each kind
     type=click.Path(path_type=Path, exists=True, file_okay=False),
 )
 @user_option
+@password_file_option
+@cafile_option
 @click.option(
     "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable [all]."
 )
@@ -44,7 +48,7 @@ _SHOWN = 5  # lines of each kind
 def harvest(
     folder: Path, address: tuple[str, int] | None, device: str | None, copied: Path | None,
     user: str | None, boards: tuple[str, ...], set_time: bool, delete: bool, location: str | None,
-    compacts: bool,
+    compacts: bool, password_file: Any, cafile: str | None,
 ) -> None:  # fmt: skip
     """Fetch what boards have recorded into FOLDER.
 
@@ -72,7 +76,8 @@ def harvest(
         raise ToolError(f"{folder} is not a harvest folder: nothing to compact")
     with locked(folder) as manifest:
         if address is not None:
-            report = _network(address, login(user), set(boards), set_time, manifest)
+            who = login(user, password_file, cafile)
+            report = _network(address, who, set(boards), set_time, manifest)
         elif copied is not None:
             report = _copies(copied, manifest)
         elif by_cable:

@@ -108,7 +108,7 @@ SOURCES = {
     "config.capacities.values_of": "FIELDS",
     "config.capacities._at_least": "FIELDS",
     "config.mosquitto_conf.set": "FIELDS",
-    "config.mosquitto_conf.rare": "FIELDS",
+    "config.mosquitto_conf.rare": "FIELDS rare()",
     "config.mosquitto_conf._check_size": "config.policies._TABLE_OF",
     "config.mosquitto_conf._check_sizes": "config.policies._TABLE_OF",
     "config.plugins._option": "config.mosquitto_conf.FIELDS",

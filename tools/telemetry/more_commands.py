@@ -9,11 +9,18 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..deploy.options import LOGIN_PASSWORD, Address
+from ..deploy.options import LOGIN_PASSWORD, Address, login
+from ..deploy.options import cafile as cafile_option
+from ..deploy.options import password_file as password_file_option
+from ..deploy.options import user as user_option
 from ..errors import ToolError
+
+if TYPE_CHECKING:
+    from ..deploy.mqtt_client import Login
 
 _EVERY_S = 5.0
 _folder = click.Path(path_type=Path, file_okay=False)
@@ -25,7 +32,9 @@ _folder = click.Path(path_type=Path, file_okay=False)
     "--broker", "brokers", type=Address(), multiple=True, required=True,
     help="The boards' broker; repeatable.",
 )  # fmt: skip
-@click.option("--user", help="Log in as this user, with the password in $SLOTMQ_PASSWORD.")
+@user_option
+@password_file_option
+@cafile_option
 @click.option(
     "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable [all]."
 )
@@ -42,6 +51,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
 def live(
     tables: Path, brokers: tuple[tuple[str, int], ...], user: str | None, boards: tuple[str, ...],
     most: int | None, once: bool, every: float, seconds: float | None, master: str | None,
+    password_file: Any, cafile: str | None,
 ) -> None:  # fmt: skip
     """Read what boards record into the bronze table of the folder TABLES, while they record.
 
@@ -53,12 +63,16 @@ def live(
     from .live import run
 
     options = {"brokers": ",".join(f"{host}:{port}" for host, port in brokers)}
+    who = login(user, password_file, cafile)
     options |= {"user": user} if user else {}
+    options |= {"cafile": cafile} if cafile else {}
+    if who.password:
+        os.environ[LOGIN_PASSWORD] = who.password  # where the tasks of Spark find it
     options |= {"boards": ",".join(boards)} if boards else {}
     options |= {"maxRecordsPerTrigger": str(most)} if most else {}
     lake = Lake(tables).made()
     if once:
-        _need_one(brokers, user, boards)
+        _need_one(brokers, who, boards)
     spark = session(master)
     try:
         found = run(spark, lake, options, None if once else every, seconds)
@@ -67,17 +81,14 @@ def live(
     click.echo(f"{found:,} records")
 
 
-def _need_one(
-    brokers: Sequence[tuple[str, int]], user: str | None, boards: tuple[str, ...]
-) -> None:
+def _need_one(brokers: Sequence[tuple[str, int]], who: Login, boards: tuple[str, ...]) -> None:
     """ToolError if no board is there; checked before Spark starts, which takes longer."""
-    from ..deploy.mqtt_client import Login
     from ..harvest.network import NOBODY, Ring
 
     failed = []
     for address in brokers:
         try:
-            with closing(Ring(address, Login(user, os.environ.get(LOGIN_PASSWORD)))) as ring:
+            with closing(Ring(address, who)) as ring:
                 heads = ring.heads()
         except ToolError as error:
             failed.append(error)

@@ -54,7 +54,9 @@ class _Field:
             raise ToolError("format slotmq_ring needs .option('brokers', 'HOST:PORT')")
         self.addresses = [Address().convert(text, None, None) for text in texts]
         self.only = set(options.get("boards", "").replace(",", " ").split())
-        self.login = Login(options.get("user"), os.environ.get(LOGIN_PASSWORD))
+        self.login = Login(
+            options.get("user"), os.environ.get(LOGIN_PASSWORD), options.get("cafile")
+        )
         self.indices: dict[str, RingIndex] = {}
         self.where: dict[str, tuple[str, int]] = {}
         self._silent: dict[tuple[tuple[str, int], str], float] = {}  # until when, of which broker

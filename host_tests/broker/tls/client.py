@@ -45,6 +45,12 @@ class Served:
         """Wait for a text in the log."""
         self.run.wait_for(lambda: text in self.run.everything(), text)
 
+    def reloaded(self, times: int) -> None:
+        """Wait until it has read its configuration again so often."""
+        self.run.wait_for(
+            lambda: self.run.everything().count("Reloaded") >= times, "that it is read"
+        )
+
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
 

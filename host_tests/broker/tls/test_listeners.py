@@ -264,7 +264,7 @@ def _sign(folder: Path, builder: x509.CertificateBuilder) -> x509.Certificate:
 
 def _copy(folder: Path, name: str) -> x509.CertificateBuilder:
     was = x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes())
-    builder = x509.CertificateBuilder(was.issuer, was.subject, was.public_key(), 1)  # type: ignore[arg-type]
+    builder = x509.CertificateBuilder(was.issuer, was.subject, was.public_key(), 1)
     for extension in was.extensions:
         builder = builder.add_extension(extension.value, extension.critical)
     return builder
@@ -274,7 +274,7 @@ def signed(folder: Path, name: x509.Name) -> ssl.SSLContext:
     """A client's context with alice's key, and a certificate with this name."""
     now = datetime.now(UTC)
     was = x509.load_pem_x509_certificate((folder / "alice.crt").read_bytes())
-    builder = x509.CertificateBuilder(was.issuer, name, was.public_key(), 1)  # type: ignore[arg-type]
+    builder = x509.CertificateBuilder(was.issuer, name, was.public_key(), 1)
     builder = builder.not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
     path = folder / "nameless.crt"
     path.write_bytes(_sign(folder, builder).public_bytes(serialization.Encoding.PEM))

@@ -233,9 +233,7 @@ def test_certificates_changed_under_load(serve: Serve, certs: Path) -> None:
             thread.start()
         for at in range(5):
             served.run.process.send_signal(signal.SIGHUP)
-            served.run.wait_for(
-                lambda n=at: served.run.everything().count("Reloaded") > n, "the reload"
-            )
+            served.reloaded(at + 1)
             rounds(stays, 20)
         over.set()
         for thread in threads:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from host_tests.telemetry.recorder.test_recording import begin
 from slotmq_tools.cli import main
+from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest import network
 from slotmq_tools.harvest.manifest import locked
@@ -144,13 +145,13 @@ def test_once_accepts_one_broker_that_does_not_answer(
     monkeypatch.setattr(network, "Ring", Ring)
     monkeypatch.setattr(Ring, "closed", [], raising=False)
     monkeypatch.setattr(Ring, "hung", frozenset({hung}))
-    more_commands._need_one(brokers, None, ())
+    more_commands._need_one(brokers, Login(), ())
     assert Ring.closed == ([1, 2] if hung == 1 else [1])
     with pytest.raises(ToolError, match="no board cc"):
-        more_commands._need_one(brokers, None, ("cc",))
+        more_commands._need_one(brokers, Login(), ("cc",))
     monkeypatch.setattr(Ring, "hung", frozenset({1, 2}))
     with pytest.raises(ToolError, match="no MQTT at 1"):
-        more_commands._need_one(brokers, None, ())
+        more_commands._need_one(brokers, Login(), ())
 
 
 def test_of_a_java_trace_the_cause_is_printed() -> None:

@@ -69,7 +69,7 @@ def tls_folder(reader, bounds, value):
 
 
 def tls_listener(reader, bounds, options):
-    """Check the keys of one listener together, and load its files."""
+    """At the file's end: check the keys of one listener together, and load its files."""
     places = options.pop(_PLACES)
     first = next(iter(places))
 
