@@ -7,7 +7,7 @@ from typing import Any
 
 from slotmq.access import acl_file, mosquitto_cpython, users_file
 from slotmq.config import mosquitto_conf as parser
-from slotmq.config import tls_keys
+from slotmq.config import tls_listeners
 from slotmq.config.settings import ConfError
 from slotmq.fast.bytes_cpython import filter_ok
 from slotmq.recorder import start as recorder
@@ -65,7 +65,9 @@ def check_rules(file: str, limits: Any) -> None:
 def missing(settings: Any) -> list[str]:
     """What the start needs and this computer does not have: a file, and folders of others."""
     needed = [Path(each) for each in (settings.password_file, settings.acl_file) if each]
-    needed += [Path(path) for each in settings.listeners for path in tls_keys.missing(each[3])]
+    needed += [
+        Path(path) for each in settings.listeners for path in tls_listeners.missing(each[3])
+    ]
     files = [dest[5:].strip() for dest in settings.log_dest if dest[:5] == "file "]
     needed += [Path(file).parent for file in [*files, settings.pid_file] if file]
     if settings.persistence:

@@ -179,7 +179,7 @@ def _default(name: str, kind: str) -> str:
     value: Any = getattr(Settings, name, more.get(name))
     if kind in _TABLE and not value:
         return "table"
-    if kind == "tls_flag":
+    if kind == "flag_":
         return "false"
     if name in _UNSET:
         return _UNSET[name]

@@ -4,10 +4,10 @@
 # twice, the last line counts, as in mosquitto; listener, limit, when_full, record, log_type and
 # log_dest accumulate. FIELDS has a row for each key that is served: the key, whether a reload can
 # change it (live) or only a start, its kind, and the kind's bounds. A kind is a method of Reader,
-# or a function of config/rare_kinds.py: it returns the setting, or raises ValueError with the text
-# of what it expected. FIELDS is a text, because names in a dict would outlive the module on
-# MicroPython. All other keys of mosquitto are in config/other_keys.py; a reload is in
-# config/reload.py.
+# or a function of config/rare_kinds.py or, with _ at its end, of config/tls_listeners.py. It
+# returns the setting, or raises ValueError with the text of what it expected. FIELDS is a text,
+# because names in a dict would outlive the module on MicroPython. All other keys of mosquitto are
+# in config/other_keys.py; a reload is in config/reload.py.
 #
 # load() reads the file into a Reader line by line (take, set), then finish() makes the Limits and
 # checks what needs the whole file. An error is noted and reading goes on, so that one ConfError
@@ -23,6 +23,7 @@ from slotmq.platform.runtime import const
 
 OF_BOARD = 2  # a value of Reader.is_foreign
 _LINE = const(20)  # bits of a line's number in its place
+_PLACES = const(-1)  # of its lines about TLS, in the options of a listener
 _MOST_KEPT = const(10)  # errors, and warnings, that a small heap keeps
 
 FIELDS = """\
@@ -34,17 +35,17 @@ global_max_connections live total
 bind_interface start device
 socket_domain start word ipv4 ipv6
 accept_protocol_versions live levels
-certfile live tls_file
-keyfile live tls_file
-cafile live tls_file
-capath live tls_folder
-crlfile live tls_file
-dhparamfile live tls_file
-require_certificate live tls_flag
-use_identity_as_username live tls_flag
-use_subject_as_username live tls_flag
-tls_version live tls_word tlsv1.2 tlsv1.3
-ciphers live tls_text
+certfile live file_
+keyfile live file_
+cafile live file_
+capath live folder_
+crlfile live file_
+dhparamfile live file_
+require_certificate live flag_
+use_identity_as_username live flag_
+use_subject_as_username live flag_
+tls_version live word_ tlsv1.2 tlsv1.3
+ciphers live text_
 pid_file start text
 persistence start flag
 persistence_location start text
@@ -111,7 +112,6 @@ _OF_LISTENER = (
     " listener_auto_id_prefix max_qos max_topic_alias max_topic_alias_broker"
     " use_username_as_clientid"
 )
-_TLS = "tls_"  # kinds that begin so are in config/tls_keys.py
 SCOPED = "allow_anonymous password_file auto_id_prefix allow_zero_length_clientid"
 
 
@@ -197,15 +197,15 @@ class Reader:
         self.lines[key] = self.at
         keys = _OF_LISTENER.split()
         keys = keys[:5] if self._section is self.sections[0] else keys
-        if key in keys or row[2][:4] == _TLS or key in SCOPED.split() and _is_scoped(self):
+        if key in keys or row[2][-1] == "_" or key in SCOPED.split() and _is_scoped(self):
             self._section[4][key] = found
             return
         if found is not None:
             setattr(self.settings, key, found)
 
     def rare(self, kind, bounds, value):
-        if kind[:4] == _TLS:
-            return getattr(ondemand.take("config.tls_keys", 0), kind)(self, bounds, value)
+        if kind[-1] == "_":
+            return getattr(ondemand.take("config.tls_listeners", 0), kind)(self, bounds, value)
         return getattr(ondemand.take("config.rare_kinds", 0), kind)(self, bounds, value)
 
     def fail(self, at, key, expected):
@@ -363,8 +363,8 @@ def _add_listeners(reader):
             lines["max_connections"] = at
     for host, port, most, _, options in reader.sections:
         before = host, port
-        if _TLS in options:
-            reader.rare("tls_listener", None, options)
+        if _PLACES in options:
+            reader.rare("listener_", None, options)
         domain = options.get("socket_domain")
         if domain and not host:
             host = "0.0.0.0" if domain == "ipv4" else "::"

@@ -60,7 +60,7 @@ UPWARDS = (
 PYTHON = {
     "config.rare_kinds": "os",
     "config.other_keys": "difflib",
-    "config.tls_keys": "os",
+    "config.tls_listeners": "os",
     "platform.arrays": "array",
     "platform.arrays_cpython": "array",
     "platform.esp32_memory": "esp32 gc",

@@ -1,8 +1,8 @@
-# tls_keys.py - the keys of a listener that speaks TLS. Loaded on demand by
+# tls_listeners.py - the keys of a listener that speaks TLS. Loaded on demand by
 # config/mosquitto_conf.py; owns nothing; allocates.
 #
-# The kinds tls_* of values are as those of config/rare_kinds.py. Each notes the place of its line
-# in the listener's options, as options["tls_"][key]. At the file's end tls_listener() checks them
+# The kinds of values are as those of config/rare_kinds.py. Each notes the place of its line in the
+# listener's options, as options[_PLACES][key]. At the file's end listener_() checks them
 # together and loads the files. It puts the SSLContext there, as options["tls"]. Where a client's
 # user comes from its certificate, options["certificate"] is 1 (common name) or 2 (the whole
 # subject), and the listener has no password_file. A listener with any of these keys never ends as
@@ -17,7 +17,7 @@ if not MICROPYTHON:
 
 _COMMON_NAME = const(1)
 _SUBJECT = const(2)
-_PLACES = "tls_"
+_PLACES = const(-1)
 # Keys that say what a certificate of a client is for, and need require_certificate
 _OF_CLIENTS = ("use_identity_as_username", "use_subject_as_username", "crlfile")
 
@@ -32,23 +32,23 @@ def _note(reader):
     reader._section[4].setdefault(_PLACES, {})[reader.key] = reader.at
 
 
-def tls_flag(reader, bounds, value):
+def flag_(reader, bounds, value):
     if value not in ("false", "0"):
         _note(reader)
     return reader.flag(bounds, value)
 
 
-def tls_word(reader, bounds, value):
+def word_(reader, bounds, value):
     _note(reader)
     return reader.word(bounds, value)
 
 
-def tls_text(reader, bounds, value):
+def text_(reader, bounds, value):
     _note(reader)
     return reader.text(bounds, value)
 
 
-def tls_file(reader, bounds, value):
+def file_(reader, bounds, value):
     _note(reader)
     if not reader.is_foreign and value:
         try:
@@ -58,7 +58,7 @@ def tls_file(reader, bounds, value):
     return reader.text(bounds, value)
 
 
-def tls_folder(reader, bounds, value):
+def folder_(reader, bounds, value):
     _note(reader)
     if not reader.is_foreign and value:
         try:
@@ -68,7 +68,7 @@ def tls_folder(reader, bounds, value):
     return reader.text(bounds, value)
 
 
-def tls_listener(reader, bounds, options):
+def listener_(reader, bounds, options):
     """At the file's end: check the keys of one listener together, and load its files."""
     places = options.pop(_PLACES)
     first = next(iter(places))
