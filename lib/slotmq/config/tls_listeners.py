@@ -22,8 +22,12 @@ _PLACES = const(-1)
 _OF_CLIENTS = ("use_identity_as_username", "use_subject_as_username", "crlfile")
 
 
+def _is_of_board(reader):
+    return MICROPYTHON or reader.is_foreign == OF_BOARD
+
+
 def _note(reader):
-    if MICROPYTHON or reader.is_foreign == OF_BOARD:
+    if _is_of_board(reader):
         text = (
             "%s: %s: not served: TLS needs CPython so far, and the port must not serve plain MQTT"
             " instead; let a TLS proxy forward to a listener on 127.0.0.1"
@@ -71,6 +75,8 @@ def folder_(reader, bounds, value):
 def listener_(reader, bounds, options):
     """At the file's end: check the keys of one listener together, and load its files."""
     places = options.pop(_PLACES)
+    if _is_of_board(reader):
+        return  # each line was refused
     first = next(iter(places))
 
     def fail(key, text):
@@ -92,7 +98,7 @@ def listener_(reader, bounds, options):
         options["password_file"] = None
     options["tls"] = True
     failures = [each for each in reader.failures if each[0] in places.values()]
-    if reader.count == before and not failures and not MICROPYTHON and _are_here(reader, options):
+    if reader.count == before and not failures and _are_here(reader, options):
         options["tls"], errors, warnings = tls_cpython.make_context(options)
         for key, text in errors:
             fail(key, text)
@@ -102,9 +108,7 @@ def listener_(reader, bounds, options):
 
 def _are_here(reader, options):
     # Are its files on this computer? The configuration may be that of another one.
-    if not reader.is_foreign:
-        return True
-    return reader.is_foreign != OF_BOARD and not missing(options)
+    return not reader.is_foreign or not missing(options)
 
 
 def missing(options):
