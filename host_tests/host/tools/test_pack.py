@@ -256,9 +256,9 @@ def test_no_definition_has_a_name_of_arguments() -> None:
 
 PACKED = """
 __init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth budget capacities
-certificate client_id columns connect control core denials epoch esp32_memory filters flush hooks in_process
-interceptors journal journal_compaction journal_start journal_viper lifetime location
-log_destinations log_full_tables log_reasons log_text log_topics login lwip lwip_layout
+certificate client_id columns connect control core denials epoch esp32_memory filters flush
+hooks in_process interceptors journal journal_compaction journal_start journal_viper lifetime
+location log_destinations log_full_tables log_reasons log_text log_topics login lwip lwip_layout
 medium_file medium_file_start medium_flash medium_flash_start mosquitto_conf other_keys
 own_publishing plugins policies publishers quota rare_kinds recheck_sessions record record_viper
 record_words_viper recorder reload remote restore retry scram segments senders_viper
