@@ -3,13 +3,15 @@
 #
 # Owns the lock that a thread holds during a turn or a run, the calls that other threads have made
 # meanwhile, and a pipe in the loop's poller, which ends the wait for events. Such a call is made
-# within the turn, between two events. If no turn is under way, the thread makes it itself.
+# within the turn, between two events. If no turn is under way, the thread makes it itself. Owns
+# also who serves (serve()), and why the broker has ended where an exception ended it.
 # MicroPython does not have this file. Allocates.
 import os
-from _thread import RLock, allocate_lock
+from _thread import RLock, allocate_lock, get_ident
 from collections import deque
 
 from slotmq import broker
+from slotmq.embed import arguments_cpython as arguments
 from slotmq.embed import publishing
 
 _NONE = 0xFFFF
@@ -67,10 +69,13 @@ class Broker(broker.Broker):
     """A broker, in a program that may have threads."""
 
     def __init__(self, limits=None, settings=None):
+        arguments.check_broker(limits, settings)
         self._lock = RLock()
         self._in_turn = self._is_closed = False
         self._calls = deque()
-        self._bell = None
+        self._bell = self._journal_lock = None
+        self._server = None  # the thread of serve()
+        self._failure = None  # the exception that ended run() or serve()
         super().__init__(limits, settings)
 
     # In any thread
@@ -80,6 +85,9 @@ class Broker(broker.Broker):
 
         Waits for it. It may do what may be done between two turns, except turn() and run()."""
         self._check_open()
+        if self._failure:
+            text = "this broker has ended, since a callback or a hook has raised %r"
+            raise RuntimeError(text % self._failure) from self._failure
         if self._lock.acquire(blocking=False):
             try:
                 return function(*args)
@@ -107,6 +115,7 @@ class Broker(broker.Broker):
         return self.call(publishing.find(self, "subscribe"), topic_filter, callback, qos)
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0, options=None):
+        arguments.check_address(host, port)
         return self.call(super().listen, host, port, max_connections, options)
 
     def stop(self):
@@ -130,6 +139,8 @@ class Broker(broker.Broker):
             finally:  # also where a callback has raised
                 self._bell.close()
                 self._poller.close()
+                if self._journal_lock:
+                    self._journal_lock.close()
                 self.__dict__ = {"_is_closed": True, "_lock": self._lock}  # gives back the tables
         self._make_calls(calls)  # each says that the broker is closed
 
@@ -139,13 +150,46 @@ class Broker(broker.Broker):
     def __exit__(self, *_):
         self.close()
 
-    def __aenter__(self):
-        return publishing.find(self, "__aenter__")()
+    async def __aenter__(self):
+        from slotmq.embed import serving_cpython
 
-    def __aexit__(self, *_):
-        return publishing.find(self, "__aexit__")()
+        return await serving_cpython.enter(self)
+
+    async def __aexit__(self, *_):
+        from slotmq.embed import serving_cpython
+
+        await serving_cpython.leave(self)
 
     # In one thread at a time
+
+    async def serve(self):
+        """run() for asyncio; RuntimeError: the broker runs already."""
+        from slotmq.embed import asyncio_task
+
+        self._acquire()
+        is_taken = self._server or self._in_turn
+        if not is_taken:
+            self._server = get_ident()
+        self._release()
+        if is_taken:
+            raise RuntimeError("serve(): this broker is served already")
+        try:
+            await asyncio_task.serve(self)
+        except Exception as error:
+            self._failure = error
+            raise
+        finally:
+            self._server = None
+
+    def restore(self):
+        """Read back the journal, and write to it from now on; with Settings(persistence=True).
+
+        It lies in the settings' persistence_location, or else in the current folder. Call this
+        before any client connects. ValueError: not with these settings. OSError: another broker
+        keeps that journal."""
+        from slotmq.embed import restoring_cpython
+
+        self._journal_lock = self.call(restoring_cpython.restore, self)
 
     def turn(self, timeout_ms=250):
         self._begin()
@@ -158,6 +202,10 @@ class Broker(broker.Broker):
         self._begin()
         try:
             super().run()
+        except Exception as error:
+            if self.loop.stopping:  # else it was refused
+                self._failure = error
+            raise
         finally:
             self._end()
 
@@ -165,10 +213,20 @@ class Broker(broker.Broker):
         self.check_thread()
         super().apply_settings()
 
+    @property
+    def hooks(self):
+        return super().hooks
+
+    @hooks.setter
+    def hooks(self, hooks):
+        arguments.check_hooks(hooks)
+        broker.Broker.hooks.fset(self, hooks)
+
     def check_thread(self):
-        """RuntimeError while another thread is in a turn of this broker."""
+        """RuntimeError while another thread is in a turn of this broker, or serves it."""
         self._check_open()
-        if self._in_turn and not self._lock._is_owned():
+        is_others = self._in_turn or self._server and self._server != get_ident()
+        if is_others and not self._lock._is_owned():
             raise RuntimeError("another thread runs this broker now: use broker.call(function)")
 
     def __getattr__(self, name):
@@ -179,19 +237,28 @@ class Broker(broker.Broker):
         if self._is_closed:
             raise RuntimeError("this broker is closed")
 
-    def _begin(self):
+    def _acquire(self):
         self.check_thread()
         while not self._lock.acquire(timeout=_MOMENT_S):  # a call of another thread, or its turn
             self.check_thread()
+
+    def _begin(self):
+        self._acquire()
         try:
             self._check_open()
             if self._in_turn:
                 raise RuntimeError("turn(), run(): not in a callback or a hook")
+            if self._server and self._server != get_ident():  # in call()
+                raise RuntimeError("turn(), run(): the task of serve() runs this broker")
+            loop = self._loop()  # from now on a call can ring
+            if self.settings.persistence and not self.journal and not loop.stopping:
+                raise RuntimeError(
+                    "persistence: call broker.restore() first; nothing is kept else"
+                )
         except RuntimeError:
             self._lock.release()
             raise
         self._in_turn = True
-        self._loop()  # from now on a call can ring
         self._make_calls(self._calls)
 
     def _end(self):

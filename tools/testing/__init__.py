@@ -6,6 +6,7 @@ mqtt.py      Mqtt: look inside, make things go wrong
 server.py    the broker in a thread of this process, its start, its end and its power cuts
 process.py   the broker in a process on MicroPython
 spy.py       sees the packets: messages, the last packets, what is to be dropped or refused
+seen.py      messages and packets, and waits for more
 network.py   the listening socket and connections, which fail when they are told to
 texts.py     filters, and what a failed assertion says
 """

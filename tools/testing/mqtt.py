@@ -9,21 +9,23 @@ for longer than a turn, but wait_for(): there is wait_for_async().
 """
 
 import re
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from . import network, texts
 from .options import Options
-from .server import NotRunning, Server
-from .texts import Message, Payload
+from .server import Server
+from .texts import Message, NotRunning, Payload
 
 __all__ = ("Client", "Message", "Mqtt", "NotRunning")
 
+Subscription = tuple[str, str, int]  # client id, filter, QoS
 _NONE = 0xFFFF
 _LOST, _EXTRA = 9, 8  # lib/slotmq/protocol/packet.py
+__tracebackhide__ = texts.is_told
+_REPORTED = 40  # packets, and lines of the log, in a report
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0}
 
 
@@ -73,6 +75,7 @@ class Mqtt:
 
     def messages(self, topic_filter: str = "#", payload: Payload = None) -> list[Message]:
         """The messages published so far, wills included, in their order; not those of $SYS."""
+        texts.checked_filter(topic_filter)
         return [
             one
             for one in list(self._server.spy.messages)
@@ -85,32 +88,46 @@ class Mqtt:
         """Wait for the count-th such message since the start or clear(); -> it.
 
         payload: str, bytes, a number, or a function. AssertionError: what was there instead."""
-        spy = self._server.spy
-        end = time.monotonic() + timeout
-        with spy.came:
-            while True:
-                found = self.messages(topic_filter, payload)
-                if len(found) >= count:
-                    return found[count - 1]
-                left = end - time.monotonic()
-                if left <= 0 or not spy.came.wait(left):
-                    break
-        found = self.messages(topic_filter, payload)
-        if len(found) >= count:
-            return found[count - 1]
-        raise AssertionError(
-            texts.missing(topic_filter, payload, timeout, spy.messages, self.packets)
+        self._check_wait(topic_filter, timeout, count)
+        server = self._server
+        found: Message | None = server.spy.wait(
+            lambda: self._nth(topic_filter, payload, count), server.check_failure, timeout
         )
+        return found or self._missing(topic_filter, payload, timeout, count)
 
     async def wait_for_async(
         self, topic_filter: str, payload: Payload = None, *, timeout: float = 2, count: int = 1
     ) -> Message:
         """wait_for() for asyncio."""
-        import asyncio  # here, since its import takes as long as the broker's
-
-        return await asyncio.to_thread(
-            self.wait_for, topic_filter, payload, timeout=timeout, count=count
+        self._check_wait(topic_filter, timeout, count)
+        server = self._server
+        found: Message | None = await server.spy.wait_async(
+            lambda: self._nth(topic_filter, payload, count), server.check_failure, timeout
         )
+        return found or self._missing(topic_filter, payload, timeout, count)
+
+    def wait_for_subscription(
+        self, topic_filter: str, client: str | None = None, *, timeout: float = 2
+    ) -> Subscription:
+        """Wait until this client, or any, has subscribed to just this filter.
+
+        -> client id, filter, QoS. AssertionError: the subscriptions that were there instead."""
+        self._check_wait(topic_filter, timeout)
+        server = self._faults("wait_for_subscription()")
+        found: Subscription | None = server.spy.wait(
+            self._subscribed(topic_filter, client), server.check, timeout
+        )
+        return found or self._not_subscribed(topic_filter, client, timeout)
+
+    async def wait_for_subscription_async(
+        self, topic_filter: str, client: str | None = None, *, timeout: float = 2
+    ) -> Subscription:
+        """wait_for_subscription() for asyncio."""
+        self._check_wait(topic_filter, timeout)
+        server = self._faults("wait_for_subscription_async()")
+        look = self._subscribed(topic_filter, client)
+        found: Subscription | None = await server.spy.wait_async(look, server.check, timeout)
+        return found or self._not_subscribed(topic_filter, client, timeout)
 
     @property
     def packets(self) -> list[str]:
@@ -135,7 +152,7 @@ class Mqtt:
         return found
 
     @property
-    def subscriptions(self) -> list[tuple[str, str, int]]:
+    def subscriptions(self) -> list[Subscription]:
         """(client id, filter, QoS) of each subscription."""
         return [
             (one.id, name, qos) for one in self.clients for name, qos in one.subscriptions.items()
@@ -153,11 +170,14 @@ class Mqtt:
         self._server.spy.messages.clear()
         self._server.spy.packets.clear()
 
-    def report(self) -> str:
-        """The last packets and lines of the log, as on a failed test."""
-        return "\n".join(
-            ["last packets:", *texts.last(self.packets, 40), "log:", *texts.last(self.log, 40)]
-        )
+    def report(self, beside: str = "") -> str:
+        """The last packets and lines of the log, as on a failed test. beside: a text that has
+        the very last packets already."""
+        packets, head = self.packets[-_REPORTED:], texts.LAST
+        if texts.LAST in beside:
+            packets, head = packets[: -texts.SHOWN], "packets before these:"
+        lines = [head, *texts.last(packets, _REPORTED)] if packets or not beside else []
+        return "\n".join([*lines, "log:", *texts.last(self.log, _REPORTED)])
 
     # Make things go wrong
 
@@ -169,10 +189,13 @@ class Mqtt:
         """Refuse the next CONNECTs of this client id. code: 1 to 5 of MQTT 3.1.1."""
         if not 1 <= code <= 5:
             raise ValueError("code: 1 to 5, as in CONNACK of MQTT 3.1.1")
+        texts.checked_number("times", times, 1)
         self._do(lambda _: self._server.spy.refuse(client, code, times))
 
     def drop(self, topic_filter: str, *, next: int = 1) -> None:  # noqa: A002
         """Lose the next messages on these topics that clients send, as a bad network would."""
+        texts.checked_filter(topic_filter)
+        texts.checked_number("next", next, 1)
         self._do(lambda _: self._server.spy.drops.append([topic_filter, next]))
 
     def delay(self, time_each_way: str | float) -> None:
@@ -183,10 +206,12 @@ class Mqtt:
     @contextmanager
     def cut(self) -> Iterator[None]:
         """No network: connections are lost, and new ones reset until the end of the block."""
-        net = self._faults("cut()").network
+        server = self._faults("cut()")
+        server.check()
+        net = server.network
         net.is_cut = True
-        self._end(list(net.lines))
         try:
+            self._end(list(net.lines))
             yield
         finally:
             net.is_cut = False
@@ -224,6 +249,38 @@ class Mqtt:
         self._faults("advance()").advance(round(total * 10))
 
     # Of this class
+
+    def _check_wait(self, topic_filter: str, timeout: float, count: int = 1) -> None:
+        texts.checked_filter(topic_filter)
+        texts.checked_number("timeout", timeout, 0)
+        texts.checked_number("count", count, 1)
+
+    def _nth(self, topic_filter: str, payload: Payload, count: int) -> Message | None:
+        found = self.messages(topic_filter, payload)
+        return found[count - 1] if len(found) >= count else None
+
+    def _missing(
+        self, topic_filter: str, payload: Payload, timeout: float, count: int
+    ) -> NoReturn:
+        server = self._server
+        server.check()
+        seen = list(server.spy.messages), self.packets
+        raise AssertionError(texts.missing(topic_filter, payload, timeout, count, *seen))
+
+    def _subscribed(
+        self, topic_filter: str, client: str | None
+    ) -> Callable[[], Subscription | None]:
+        def look() -> Subscription | None:
+            for one in self.subscriptions:
+                if one[1] == topic_filter and client in (None, one[0]):
+                    return one
+            return None
+
+        return look
+
+    def _not_subscribed(self, topic_filter: str, client: str | None, timeout: float) -> NoReturn:
+        there = self.subscriptions, self.packets
+        raise AssertionError(texts.not_subscribed(topic_filter, client, timeout, *there))
 
     def _faults(self, what: str) -> Any:
         if self.options.runtime == "micropython":

@@ -9,6 +9,7 @@ from typing import Any
 from slotmq import Limits, Settings
 
 from .. import boards
+from ..errors import ToolError
 
 # Of a broker in a test: enough for most programs, and made in a few milliseconds.
 SIZES = {
@@ -42,6 +43,12 @@ SIZES = {
 }
 RUNTIMES = ("cpython", "micropython")
 _VERSIONS = (3, 5)
+_TYPES: dict[str, tuple[Any, str]] = {
+    "conf": (str, "a str, lines of a configuration"),
+    "users": (Mapping, "{name: password}, both str"),
+    "limits": (Mapping, "{name: number}"),
+    "board": (str | None, "a str"),
+}
 
 
 class WrongOptions(ValueError):
@@ -70,6 +77,7 @@ class Options:
             if name not in known:
                 raise WrongOptions(f"{name}: expected one of {', '.join(known)}")
         made = cls(**named)
+        made._check_types()
         if made.runtime not in RUNTIMES:
             raise WrongOptions(f"runtime: expected {' or '.join(RUNTIMES)}, not {made.runtime!r}")
         if made.version not in _VERSIONS:
@@ -77,6 +85,15 @@ class Options:
         if made.board and made.board not in boards.names():
             raise WrongOptions(f"board: expected one of {', '.join(boards.names())}")
         return made
+
+    def _check_types(self) -> None:
+        for name, (kind, expected) in _TYPES.items():
+            value = getattr(self, name)
+            is_right = isinstance(value, kind)
+            if name == "users" and is_right:
+                is_right = all(isinstance(one, str) for pair in value.items() for one in pair)
+            if not is_right:
+                raise WrongOptions(f"{name}: expected {expected}, not {value!r}")
 
     def configuration(self, folder: Path) -> str:
         """The text of slotmq.conf with everything in it; writes files that it names to folder."""
@@ -88,7 +105,10 @@ class Options:
             from .. import passwd
 
             for name, password in self.users.items():
-                passwd.put(folder / "users", name, password)
+                try:
+                    passwd.put(folder / "users", name, password)
+                except ToolError as error:
+                    raise WrongOptions(f"users: {name!r}: {error}") from None
             lines += ["allow_anonymous false", f"password_file {folder / 'users'}"]
         return "\n".join(lines) + "\n"
 
@@ -108,7 +128,7 @@ class Options:
         try:
             settings, limits, _, warnings = mosquitto_conf.load(str(path), limits)
         except (ConfError, ValueError) as error:
-            raise WrongOptions(str(error)) from None
+            raise WrongOptions(str(error).replace(f"{folder}/", "")) from None
         if len(settings.listeners) > 1:
             raise WrongOptions("conf: expected at most one listener, whose port is the fixture's")
         return limits, settings, warnings

@@ -18,6 +18,7 @@ _MARK = (
     "docs/pytest.md"
 )
 _FIXTURES = ("mqtt", "mqtt_session")
+_REPORTED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -81,7 +82,8 @@ def _started(config: pytest.Config, named: dict[str, Any]) -> Mqtt:
     try:
         return Mqtt(**named)
     except WrongOptions as error:
-        pytest.fail(f"@pytest.mark.mqtt: {error}", pytrace=False)
+        wrong = str(error)
+    pytest.fail(f"@pytest.mark.mqtt: {wrong}", pytrace=False)  # here it has no other to name
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -89,8 +91,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Attach packets and log of the test's brokers to a failure."""
     outcome: Any = yield
     report = outcome.get_result()
-    if report.failed:
-        for name in _FIXTURES:
-            one = getattr(item, "funcargs", {}).get(name)
-            if one is not None and hasattr(one, "report"):
-                report.sections.append((f"broker of {name}", one.report()))
+    if not report.failed or item.stash.get(_REPORTED, False):
+        return
+    for name in _FIXTURES:
+        one = getattr(item, "funcargs", {}).get(name)
+        if one is not None and hasattr(one, "report"):
+            item.stash[_REPORTED] = True
+            report.sections.append((f"broker of {name}", one.report(report.longreprtext)))

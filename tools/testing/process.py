@@ -21,7 +21,8 @@ from ..pack import mpy
 from ..ports import LOOPBACK, free_port
 from ..run.launcher import BOOT
 from .options import Options, WrongOptions
-from .texts import Message
+from .seen import Seen
+from .texts import Message, NotRunning
 
 _TIMEOUT_S = 30
 _MOST_LINES = 2000
@@ -34,7 +35,7 @@ class Process:
     broker = None
 
     def __init__(self, options: Options) -> None:
-        self.spy = SimpleNamespace(messages=[], packets=deque(), came=threading.Condition())
+        self.spy = Seen()
         self.log: deque[str] = deque(maxlen=_MOST_LINES)
         self.network = SimpleNamespace(port=free_port())
         self._process: subprocess.Popen[bytes] | None = None
@@ -92,7 +93,11 @@ class Process:
             self.log.append(line.decode(errors="replace").rstrip())
 
     def check(self) -> None:
-        """Nothing: the process is there, or its clients see that it is not."""
+        """NotRunning: the process has ended."""
+        if self._process is None or self._process.poll() is not None:
+            raise NotRunning("the broker's process has ended")
+
+    check_failure = check
 
     def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
         return self._watcher.publish(topic, payload, qos, retain)
@@ -147,6 +152,7 @@ class Watcher:
     def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
         data = payload.encode() if isinstance(payload, str) else payload
         packet_id = b"\0\2" if qos else b""
+        self._spy.packets.append(f"the test -> PUBLISH {topic} {data!r}")
         self._send(0x30 | min(qos, 1) << 1 | retain, _text(topic) + packet_id + data)
         return True
 
@@ -167,9 +173,7 @@ class Watcher:
                 end = 3 + int.from_bytes(packet[1:3], "big")
                 topic, payload = packet[3:end].decode(), packet[end:]
                 self._spy.packets.append(f"# <- PUBLISH {topic} {payload!r}")
-                with self._spy.came:
-                    self._spy.messages.append(Message(topic, payload, 0, bool(packet[0] & 1)))
-                    self._spy.came.notify_all()
+                self._spy.add(Message(topic, payload, 0, bool(packet[0] & 1)))
 
     def _packet(self) -> bytes:
         # Its first byte and its body; b"" at the end

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from slotmq import Broker
@@ -19,17 +18,15 @@ from slotmq.net.timers import tick
 from .network import Line, Network, reset
 from .options import Options
 from .spy import Spy
+from .texts import NotRunning, is_told
 
+__tracebackhide__ = is_told
 _T = TypeVar("_T")
 _LOGGED = 63  # platform/log.py's bits: all but debug, since Spy notes the packets
 _MOST_LINES = 2000
 _STEP = 10  # tenths of a second that advance() moves the clock at a time
 _STEPS = 10_000  # the most of them
 _LONGEST = 250 * 86400 * 10  # tenths of a second; the clock's zero moves after 300 days
-
-
-class NotRunning(RuntimeError):
-    """The broker does not run: after a power cut, or since a callback has raised."""
 
 
 class _Job:
@@ -58,7 +55,6 @@ class Server:
         self._jobs: deque[_Job] = deque()
         self._thread: threading.Thread | None = None
         self._is_ending = self._is_told = False
-        self._app: Any = None
         self.network = Network(self.spy.sent)
         try:
             self.start()
@@ -80,6 +76,7 @@ class Server:
         limits, settings, warnings = self.options.made(folder)
         broker = Broker(limits, settings)
         self.broker = broker
+        self.failure, self._is_told = None, False
         broker.log = self._log
         broker.log_mask = _LOGGED
         for text in warnings:
@@ -89,21 +86,15 @@ class Server:
         broker._loop()
         self.network.listen(broker.loop, own[2], own[3])
         if settings.persistence:
-            self._restore(limits, settings)
+            self._restore(broker, settings)
         self._is_ending = False
         self._thread = threading.Thread(target=self._serve, name="slotmq", daemon=True)
         self._thread.start()
 
-    def _restore(self, limits: Any, settings: Any) -> None:
-        # What app/ does at its start
-        from slotmq.journal import start
-
+    def _restore(self, broker: Broker, settings: Any) -> None:
         if not getattr(settings, "persistence_location", ""):
             settings.persistence_location = str(self.folder)
-        self._app = SimpleNamespace(
-            broker=self.broker, settings=settings, limits=limits, board="HOST", lines={}, lock=None
-        )
-        start.start(self._app)
+        broker.restore()
 
     def _serve(self) -> None:
         broker, jobs = self.broker, self._jobs
@@ -120,6 +111,7 @@ class Server:
             self._is_ending = True
             while jobs:
                 jobs.popleft().make()
+            self.spy.changed()  # those that wait see it
 
     def do(self, function: Callable[[], _T]) -> _T:
         """Call the function between two turns; -> its result, or its exception."""
@@ -131,14 +123,23 @@ class Server:
         self.broker.wake()
         while not job.done.wait(0.5):
             self.check()
+        if isinstance(job.error, AssertionError | TypeError | ValueError):
+            raise job.error.with_traceback(None)  # its text says all
         if job.error:
             raise job.error
         result: _T = job.result
         return result
 
     def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
-        done: bool = self.do(lambda: self.broker.publish(topic, payload, qos, retain))
-        return done
+        def publish() -> bool:
+            self.spy.publisher, before = "the test", self.spy.publisher
+            try:
+                done: bool = self.broker.publish(topic, payload, qos, retain)
+            finally:
+                self.spy.publisher = before
+            return done
+
+        return self.do(publish)
 
     def check(self) -> None:
         """NotRunning: nobody would do anything."""
@@ -226,9 +227,6 @@ class Server:
 
     def _release(self) -> None:
         self.broker = None
-        if self._app and self._app.lock:
-            self._app.lock.close()
-        self._app = None
 
     def _remove_folder(self) -> None:
         if self._folder:

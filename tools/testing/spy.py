@@ -4,8 +4,6 @@ Owns the messages that were published, a line for each packet in either directio
 of drop() and refuse(). It stays across power cuts; watch() attaches it to a new broker.
 """
 
-import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -14,29 +12,28 @@ from slotmq.protocol.publish import is_wanted
 
 from ..errors import shown
 from .network import Line
+from .seen import Seen
 from .texts import Message, matches
 
 # Fields of the packet record and other numbers of lib/slotmq/protocol/packet.py
 _TYPE, _FLAGS, _START, _END, _PACKET_ID, _TOPIC, _TOPIC_LEN, _PAYLOAD = 0, 1, 2, 4, 6, 7, 8, 9
 _NONE = 0xFFFF
 _EXTRA = 8
-_CONNECT, _PUBLISH, _OF_WILL = 1, 3, 16
+_CONNECT, _PUBLISH, _SUBSCRIBE, _OF_WILL = 1, 3, 8, 16
 _NOT_AUTHORIZED, _BAD_LOGIN = 5, 4
 _NAMES = (
     *("-", "CONNECT", "CONNACK", "PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP"),
     *("SUBSCRIBE", "SUBACK", "UNSUBSCRIBE", "UNSUBACK", "PINGREQ", "PINGRESP"),
     *("DISCONNECT", "AUTH"),
 )
-_MOST_PACKETS = 2000
 _SHORT = 60  # characters of a payload
 _FEW = 16  # bytes of another packet
 
 
-class Spy:
+class Spy(Seen):
     def __init__(self) -> None:
-        self.messages: list[Message] = []
-        self.packets: deque[str] = deque(maxlen=_MOST_PACKETS)
-        self.came = threading.Condition()  # notified of each message
+        super().__init__()
+        self.publisher = "the program"  # or the test, while that publishes
         self.drops: list[list[Any]] = []  # [filter, how many]
         self.refusals: dict[str, list[int]] = {}  # client id: [code, how many]
         self.broker: Any = None
@@ -53,6 +50,10 @@ class Spy:
 
         def publish(topic: Any, payload: Any = b"", qos: int = 0, retain: bool = False) -> bool:
             done: bool = inner(topic, payload, qos, retain)
+            more = "" if done else " (not published: a table is full)"
+            flags = qos << 1 | bool(retain)
+            line = f"PUBLISH {_shown(_bytes(topic), _bytes(payload), flags)}{more}"
+            self._note(f"{self.publisher} -> {line}")
             if done:
                 self._add(_text(topic), _bytes(payload), qos, retain, None)
             return done
@@ -83,6 +84,8 @@ class Spy:
             session = broker.conns.session[conn]
             if session != _NONE and isinstance(stream, Line):
                 stream.client = broker.sessions.client_id(session)
+            if kind == _SUBSCRIBE:
+                self.changed()
             return result
 
         return handle
@@ -178,9 +181,7 @@ class Spy:
         self.packets.append(line)
 
     def _add(self, topic: str, payload: bytes, qos: int, retain: bool, client: str | None) -> None:
-        with self.came:
-            self.messages.append(Message(topic, payload, qos, retain, client))
-            self.came.notify_all()
+        self.add(Message(topic, payload, qos, retain, client))
 
 
 def _client(line: Line) -> str:

@@ -68,6 +68,14 @@ def test_drop_loses_the_next_messages(mqtt: Mqtt) -> None:
     client.disconnect()
 
 
+@pytest.mark.parametrize("number", [0, -1])
+def test_drop_and_refuse_take_numbers_from_1(mqtt: Mqtt, number: int) -> None:
+    with pytest.raises(ValueError, match="next: expected at least 1"):
+        mqtt.drop("a", next=number)
+    with pytest.raises(ValueError, match="times: expected at least 1"):
+        mqtt.refuse("a", times=number)
+
+
 def test_delay(mqtt: Mqtt) -> None:
     client = connected(mqtt, "sensor-1")
     mqtt.delay("300ms")
@@ -106,6 +114,24 @@ def test_cut_loses_connections_and_refuses_new_ones(mqtt: Mqtt) -> None:
         assert mqtt.clients == []
     connected(mqtt, "sensor-1").disconnect()
     assert mqtt.wait_for("state")
+
+
+def test_a_cut_that_is_refused_leaves_the_network_whole(mqtt: Mqtt) -> None:
+    mqtt.power_cut()
+    with pytest.raises(NotRunning, match=r"restart\(\) starts it"), mqtt.cut():
+        pass
+    mqtt.restart()
+    connected(mqtt, "sensor-1").disconnect()
+
+
+def test_restart_helps_after_a_callback_has_raised(mqtt: Mqtt) -> None:
+    mqtt.broker.subscribe("bad", lambda *_: 1 / 0)
+    mqtt.publish("bad")
+    with pytest.raises(NotRunning, match="ZeroDivisionError"):
+        mqtt.wait_for("lamp", timeout=20)
+    mqtt.restart()
+    mqtt.publish("lamp")
+    assert mqtt.wait_for("lamp")
 
 
 def test_half_open_is_noticed_by_the_keep_alive_only(mqtt: Mqtt) -> None:

@@ -46,7 +46,7 @@ def test_a_failed_test_has_packets_and_log_in_its_report(pytester: pytest.Pytest
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["*no message lamp within 0 s", "*broker of mqtt*", "last packets:", "log:", "*'panel'*"]
+        ["*no message lamp within 0 s", "*last packets:", "*broker of mqtt*", "log:", "*'panel'*"]
     )
 
 
@@ -68,6 +68,12 @@ def test_a_passed_test_has_none(pytester: pytest.Pytester) -> None:
         ("conf='max_qos 1\\nmax_qoss 2'", "slotmq.conf:2: max_qoss"),
         ("conf='listener 1883\\nlistener 1884'", "expected at most one listener"),
         ("limits={'sessions': 0}", "limit: expected a number from 1"),
+        ("limits={'sesions': 9}", "@pytest.mark.mqtt: slotmq.conf:2: limit: expected the name"),
+        ("limits=[9]", "limits: expected {name: number}"),
+        ("conf=5", "conf: expected a str"),
+        ("users={'a:b': 'x'}", "users: 'a:b': a name must not contain :"),
+        ("users={'ada': ''}", "users: 'ada': the password is empty"),
+        ("users={'ada': 5}", "users: expected {name: password}, both str"),
         ("'max_qos 1'", "expected keyword arguments only"),
     ],
 )
@@ -79,6 +85,32 @@ def test_a_wrong_mark_is_one_clear_line(
     result.assert_outcomes(errors=1)
     assert said in result.stdout.str().replace("[", "").replace("]", "")
     result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*another exception*")
+
+
+def test_a_failure_shows_the_test_only_and_each_packet_once(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_it(mqtt):
+            for n in range(13):
+                mqtt.publish("n", f"<{n}>")
+            mqtt.wait_for("lamp", timeout=0)
+    """)
+    said = pytester.runpytest_inprocess().stdout.str()
+    assert [said.count(f"<{n}>") for n in range(13)] == [1] * 13
+    assert "packets before these:\n    the test -> PUBLISH n <0>\nlog:" in said
+    assert "mqtt.py" not in said and "server.py" not in said
+
+
+def test_a_broker_that_has_failed_is_reported_once(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_it(mqtt):
+            mqtt.broker.subscribe("bad", lambda *_: 1 / 0)
+            mqtt.publish("bad")
+            mqtt.wait_for("lamp", timeout=100)
+    """)
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    assert result.stdout.str().count("broker of mqtt") == 1
 
 
 def test_marks_of_module_class_and_test_are_joined(pytester: pytest.Pytester) -> None:

@@ -1,7 +1,9 @@
 """What a test sees of its broker: messages, packets, clients, tables."""
 
 import asyncio
+import time
 import unittest
+from collections.abc import Callable
 
 import pytest
 
@@ -60,6 +62,124 @@ def test_a_failed_wait_shows_other_payloads(mqtt: Mqtt) -> None:
 def test_a_failed_wait_without_any_message(mqtt: Mqtt) -> None:
     with pytest.raises(AssertionError, match="no message was published at all"):
         mqtt.wait_for("lamp", timeout=0)
+
+
+def test_a_failed_wait_counts_what_was_there(mqtt: Mqtt) -> None:
+    mqtt.publish("lamp", "on")
+    mqtt.publish("lamp", "off")
+    with pytest.raises(AssertionError) as failure:
+        mqtt.wait_for("lamp", "on", count=3, timeout=0)
+    said = str(failure.value)
+    assert said.startswith("only 1 of 3 messages lamp with 'on' within 0 s\n    lamp on\n")
+    assert "with other payloads:\n    lamp off\nlast packets:" in said
+
+
+@pytest.mark.parametrize("wrong", ["a/#/x", "#/", "a+", "a/b#", ""])
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda mqtt, name: mqtt.messages(name),
+        lambda mqtt, name: mqtt.wait_for(name),
+        lambda mqtt, name: asyncio.run(mqtt.wait_for_async(name)),
+        lambda mqtt, name: mqtt.wait_for_subscription(name),
+        lambda mqtt, name: mqtt.drop(name),
+    ],
+    ids=["messages", "wait_for", "wait_for_async", "wait_for_subscription", "drop"],
+)
+def test_a_filter_that_is_none_is_refused(
+    mqtt: Mqtt, act: Callable[[Mqtt, str], object], wrong: str
+) -> None:
+    """[MQTT-4.7.1-2], [MQTT-4.7.1-3]"""
+    with pytest.raises(ValueError, match=r"whole levels, # as the last one"):
+        act(mqtt, wrong)
+
+
+@pytest.mark.parametrize(
+    ("named", "kind", "said"),
+    [
+        ({"count": 0}, ValueError, "count: expected at least 1, not 0"),
+        ({"timeout": -1}, ValueError, "timeout: expected at least 0, not -1"),
+        ({"timeout": "2s"}, TypeError, "timeout: expected a number, not '2s'"),
+        ({"payload": [1]}, TypeError, r"payload: expected a str, bytes, a number or"),
+    ],
+)
+def test_arguments_that_are_none_are_refused(
+    mqtt: Mqtt, named: dict[str, object], kind: type[Exception], said: str
+) -> None:
+    mqtt.publish("a", "b")
+    with pytest.raises(kind, match=said):
+        mqtt.wait_for("a", **named)  # type: ignore[arg-type]
+
+
+def test_what_the_test_publishes_is_among_the_packets(mqtt: Mqtt) -> None:
+    def answer(_topic: str, payload: bytes, *_: object) -> None:
+        mqtt.broker.publish("answer", payload)
+
+    mqtt.broker.subscribe("question", answer)
+    mqtt.publish("question", "42", qos=1, retain=True)
+    mqtt.wait_for("answer")
+    assert mqtt.packets[-2:] == [
+        "the test -> PUBLISH question 42 qos 1 retain",
+        "the program -> PUBLISH answer 42",
+    ]
+
+
+def test_a_wait_for_a_subscription(mqtt: Mqtt) -> None:
+    panel = connected(mqtt, "panel")
+    with pytest.raises(AssertionError, match="no subscription to lamp/\\+ within 0 s; there are"):
+        mqtt.wait_for_subscription("lamp/+", timeout=0)
+    panel.subscribe("lamp/+", qos=1)
+    assert mqtt.wait_for_subscription("lamp/+") == ("panel", "lamp/+", 1)
+    with pytest.raises(AssertionError, match="of shelf within 0 s; there are:\n    panel: lamp/"):
+        mqtt.wait_for_subscription("lamp/+", "shelf", timeout=0)
+    panel.disconnect()
+
+
+def test_a_wait_for_a_subscription_ends_when_it_comes(mqtt: Mqtt) -> None:
+    async def program() -> tuple[str, str, int]:
+        waiting = asyncio.create_task(mqtt.wait_for_subscription_async("lamp", timeout=60))
+        await asyncio.sleep(0.01)
+        panel = await asyncio.to_thread(connected, mqtt, "panel")
+        await asyncio.to_thread(panel.subscribe, "lamp", qos=0)
+        found = await waiting
+        panel.disconnect()
+        return found
+
+    began = time.monotonic()
+    assert asyncio.run(program()) == ("panel", "lamp", 0)
+    assert time.monotonic() - began < 30
+
+
+def test_a_wait_in_asyncio_can_be_cancelled(mqtt: Mqtt) -> None:
+    async def program() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(mqtt.wait_for_async("never", timeout=60), 0.05)
+
+    began = time.monotonic()
+    asyncio.run(program())
+    assert time.monotonic() - began < 30
+
+
+def test_a_wait_in_asyncio_fails_as_the_other_does(mqtt: Mqtt) -> None:
+    with pytest.raises(AssertionError, match=r"no message never within 0\.01 s"):
+        asyncio.run(mqtt.wait_for_async("never", timeout=0.01))
+
+
+def test_a_wait_says_at_once_that_the_broker_has_failed(mqtt: Mqtt) -> None:
+    began = time.monotonic()
+    mqtt.broker.subscribe("bad", lambda *_: 1 / 0)
+    mqtt.publish("bad")
+    with pytest.raises(NotRunning, match="ZeroDivisionError"):
+        mqtt.wait_for("never", timeout=60)
+    assert time.monotonic() - began < 30
+
+
+def test_a_wait_after_a_power_cut_says_so(mqtt: Mqtt) -> None:
+    mqtt.publish("a")
+    mqtt.power_cut()
+    assert mqtt.wait_for("a")
+    with pytest.raises(NotRunning, match=r"restart\(\) starts it"):
+        mqtt.wait_for("never", timeout=0)
 
 
 def test_wait_for_in_asyncio(mqtt: Mqtt) -> None:

@@ -75,7 +75,7 @@ def take(reader, key, value):
     place = reader.place(reader.at)
     if status is None:
         known = [row[0] for row in policies.rows(FIELDS)] + names()
-        raise ValueError("a key of slotmq or mosquitto" + _suggestion(key, known))
+        raise ValueError("a key of slotmq or mosquitto" + suggestion(key, known))
     if status == "alias":
         reader.set(text, value)
     elif status == "plugin":
@@ -89,7 +89,7 @@ def take(reader, key, value):
 def no_limit(name):
     """What was expected instead of a limit of that name."""
     known = [row[0] for row in fields()]
-    return "the name of a capacity; unknown limit " + name + _suggestion(name, known)
+    return "the name of a capacity; unknown limit " + name + suggestion(name, known)
 
 
 def find(key, value):
@@ -104,7 +104,7 @@ def find(key, value):
     return None, None
 
 
-def _suggestion(name, known):
+def suggestion(name, known):
     """`; did you mean NAME?` if one of the known names is alike, or ""."""
     try:
         from difflib import get_close_matches

@@ -19,7 +19,7 @@ def filter_of(broker, topic_filter, callback, qos):
     n = len(name)
     levels = filter_ok(name, 0, n)
     if not levels or not utf8_ok(name, 0, n, 0):
-        raise ValueError("topic filter")
+        raise ValueError("topic filter: not empty; + and # are whole levels, # is the last")
     if n > limits.topic_bytes or levels > limits.levels:
         most = limits.topic_bytes, limits.levels
         raise ValueError("topic filter: at most %d bytes in %d levels" % most)
@@ -41,7 +41,7 @@ def connect_of(broker, client_id, clean, will, user):
     flags = _CLEAN if clean else 0
     body = field(name)
     if will:
-        if len(will) != 4:
+        if not isinstance(will, (tuple, list)) or len(will) != 4:
             raise ValueError("will: (topic, payload, QoS, RETAIN)")
         _, _, qos, retain = will
         topic, payload = checked(broker, *will)

@@ -133,8 +133,13 @@ def _matching(filters, buf, topic, n):
     return [topic_matches(name, 0, len(name), buf, topic, n) for name in filters]
 
 
-def encoded(text):
-    return text.encode() if isinstance(text, str) else text
+if MICROPYTHON:
+
+    def encoded(text):
+        return text.encode() if isinstance(text, str) else text
+
+else:
+    from slotmq.embed.arguments_cpython import encoded
 
 
 def in_turn():

@@ -82,6 +82,8 @@ PYTHON = {
     "journal.start": "gc sys",
     "journal.medium_*": "binascii os struct",
     "embed.asyncio_task": "asyncio",
+    "embed.restoring_cpython": "types",
+    "embed.serving_cpython": "asyncio",
     "access.users": "hashlib os",
     "access.login": "hashlib",
     "access.pbkdf2": "hashlib",
