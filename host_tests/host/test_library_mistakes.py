@@ -27,7 +27,7 @@ def assigned_later(**values: object) -> Settings:
 
 MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Limits(conections=8), ValueError, "no such limit: conections; did you mean connec"),
-    (lambda: Limits(connections="8"), ValueError, "connections: 1 to 1023, not '8'"),  # type: ignore[arg-type]
+    (lambda: Limits(connections="8"), TypeError, "connections: expected int, not '8'"),  # type: ignore[arg-type]
     (lambda: Settings(max_qoss=1), TypeError, "no max_qoss; did you mean max_qos?"),
     (
         lambda: Broker(settings=assigned_later(max_qoss=1)),

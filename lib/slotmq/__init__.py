@@ -2,13 +2,14 @@
 # ruff: noqa: I001 - fast first: all others import it, and MicroPython's stack is too small for
 # it at the end of a chain of them
 from slotmq import fast  # noqa: F401
-from slotmq.config.limits import Limits
-from slotmq.config.settings import Settings
 from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
+    from slotmq.config.limits import Limits
+    from slotmq.config.settings import Settings
     from slotmq.broker import Broker
 else:
+    from slotmq.config.named_cpython import Limits, Settings
     from slotmq.broker_cpython import Broker
 
 __version__ = "0.1.0"

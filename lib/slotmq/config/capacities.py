@@ -39,8 +39,6 @@
 #                    without these files they take no heap
 #   acl_rules        rules of the acl_file
 #   acl_bytes        their filters
-from slotmq.platform import ondemand
-
 FIELDS = """\
 connections 4 1 1023
 sessions 8 1 8191
@@ -89,13 +87,11 @@ def fill(limits, values):
     """Set every limit, to its default where `values` has none; ValueError names the wrong one."""
     for name, default, least, most in fields():
         value = values.pop(name, default)
-        if not isinstance(value, int) or not least <= value <= most:
-            raise ValueError("%s: %s to %s, not %r" % (name, least, most, value))
+        if not least <= value <= most:
+            raise ValueError("%s: %s to %s, not %s" % (name, least, most, value))
         setattr(limits, name, value)
-    for name in values:
-        known = [row[0] for row in fields()]
-        near = ondemand.take("config.other_keys", 0).suggestion(name, known)
-        raise ValueError("no such limit: " + name + near)
+    if values:
+        raise ValueError("no such limit: " + ", ".join(values))
     check(limits)
 
 

@@ -74,8 +74,7 @@ class Settings:
         self.when_full.update(when_full or {})
         for name in values:
             if not hasattr(self, name) and name not in (_OF_JOURNAL + _OF_OTHERS).split():
-                near = ondemand.take("config.other_keys", 0).suggestion(name, dir(self))
-                raise TypeError("Settings has no " + name + near)
+                raise TypeError("Settings has no " + name)
             setattr(self, name, values[name])
 
     def check(self, limits):

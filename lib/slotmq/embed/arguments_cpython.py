@@ -1,6 +1,8 @@
 # arguments_cpython.py - checks what a program on CPython gives to a Broker, so that a mistake is a
 # clear TypeError or ValueError at once. Boards do not have it. Owns nothing. Allocates.
+from slotmq.config import named_cpython as named
 from slotmq.config.limits import Limits
+from slotmq.config.named_cpython import suggestion
 from slotmq.config.settings import Settings
 from slotmq.platform import ondemand
 
@@ -26,7 +28,7 @@ def _check_settings(settings):
     for name, value in own.items():
         default = getattr(Settings, name, None)
         if not hasattr(Settings, name) and name not in ("listeners", "when_full"):
-            Settings(**{name: value})  # TypeError, or it is known there
+            named.Settings(**{name: value})  # TypeError, or it is known there
         elif isinstance(default, (bool, int, str, bytes)) and not _fits(value, default):
             kind = type(default).__name__
             raise TypeError("%s: expected %s, not %s" % (name, kind, _shown(value)))
@@ -38,7 +40,7 @@ def _check_settings(settings):
     for name in settings.when_full:
         if name not in tables:
             text = "when_full: no table is called " + str(name)
-            raise ValueError(text + _suggestion(name, tables))
+            raise ValueError(text + suggestion(name, tables))
 
 
 def _check_bounds(name, value):
@@ -76,7 +78,7 @@ def check_hooks(hooks):
             if not callable(getattr(hooks, name)):
                 raise TypeError("hooks: %s: expected a function" % name)
         elif name.startswith(("may_", "on_")):
-            raise ValueError("hooks: no hook is called " + name + _suggestion(name, _HOOKS))
+            raise ValueError("hooks: no hook is called " + name + suggestion(name, _HOOKS))
 
 
 def encoded(text):
@@ -86,10 +88,6 @@ def encoded(text):
     if not isinstance(text, (bytes, bytearray, memoryview)):
         raise TypeError("expected a str or bytes, not " + _shown(text))
     return text
-
-
-def _suggestion(name, known):
-    return ondemand.take("config.other_keys", 0).suggestion(str(name), known)
 
 
 def _shown(value):
