@@ -22,6 +22,7 @@
 ##                          once more alone are listed there too, and counted together
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
 ## make bench               all workloads and peers, into docs/performance.md
+## make bench-starts        how fast brokers start and stop in tests, into docs/pytest.md
 ## make bench-telemetry     the decoder and the tables, into docs/benchmarks-telemetry.md
 ## make bench-instructions  counts instructions and system calls
 ## make lint                the rules only
@@ -42,7 +43,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-telemetry quick test test-broker test-host test-telemetry test-board nightly emulated java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-board nightly emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	@$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -109,6 +110,9 @@ format: .venv/installed-test
 
 bench: .venv/installed-bench
 	$(BIN)/python -m slotmq_tools.dev.bench
+
+bench-starts: .venv/installed-bench
+	$(BIN)/python -m slotmq_tools.dev.bench.starts
 
 bench-telemetry: java .venv/installed-bench-telemetry
 	$(BIN)/python -m slotmq_tools.dev.bench_telemetry

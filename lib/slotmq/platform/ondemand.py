@@ -81,9 +81,10 @@ def forget(name):
 
 
 def borrow(name, function, *args):
-    """Call a function of the module slotmq.<name>, then unload the module."""
+    """Call a function of the module slotmq.<name>, then unload the module; on CPython it stays."""
     try:
         __import__("slotmq." + name)
         return getattr(sys.modules["slotmq." + name], function)(*args)
     finally:
-        forget(name)
+        if MICROPYTHON:
+            forget(name)

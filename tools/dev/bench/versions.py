@@ -15,19 +15,19 @@ def all_versions() -> dict[str, str]:
         "slotmq": metadata.version("slotmq"),
         "CPython": platform.python_version(),
         "MicroPython": ".".join(map(str, micropython.find(32).version)),
-        "mosquitto": _mosquitto(),
-        "aedes": _aedes(),
+        "mosquitto": mosquitto_version(),
+        "aedes": aedes_version(),
         "amqtt": metadata.version("amqtt"),
     }
 
 
-def _mosquitto() -> str:
+def mosquitto_version() -> str:
     """The first line of its help is "mosquitto version X"."""
     command = [*mosquitto.broker(), "-h"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return answer.split()[2]
 
 
-def _aedes() -> str:
+def aedes_version() -> str:
     package = node.packages() / "aedes/package.json"
     return str(json.loads(package.read_text())["version"])
