@@ -113,25 +113,25 @@ SUBJECTS: dict[str, tuple[Callable[[], str], str, Callable[[], Measured], str]] 
         lambda: "`Mqtt()`",
         "in a thread of the test",
         slotmq,
-        "this page: messages, packets, tables, faults, the clock",
+        "this page",
     ),
     "amqtt": (
         lambda: metadata.version("amqtt"),
         "in the test's asyncio loop",
         amqtt,
-        "its plugins' events; no faults, no clock",
+        "its plugins' events",
     ),
     "mosquitto": (
         mosquitto_version,
         "a process",
         lambda: process("mosquitto"),
-        "its log, `$SYS`; no faults, no clock",
+        "its log, `$SYS`",
     ),
     "aedes": (
         aedes_version,
         "a process of Node.js",
         lambda: process("aedes"),
-        "its events, in Node.js only; no faults, no clock",
+        "its events, in Node.js only",
     ),
 }
 
