@@ -70,6 +70,9 @@ def test_hooks_may_have_other_names_too() -> None:
         def count(self) -> None:
             pass
 
+        def on_message(self) -> None:
+            pass
+
         def on_connect(self, _client_id: bytes) -> None:
             pass
 

@@ -70,7 +70,7 @@ def check_address(host, port):
 
 
 def check_hooks(hooks):
-    """TypeError: no object with hooks. ValueError: a name that begins as a hook's, but is none."""
+    """TypeError: no object with hooks. ValueError: a name that is almost that of a hook."""
     if isinstance(hooks, type):
         raise TypeError("hooks: expected an object, %s(), not the class" % hooks.__name__)
     for name in dir(hooks):
@@ -78,7 +78,9 @@ def check_hooks(hooks):
             if not callable(getattr(hooks, name)):
                 raise TypeError("hooks: %s: expected a function" % name)
         elif name.startswith(("may_", "on_")):
-            raise ValueError("hooks: no hook is called " + name + suggestion(name, _HOOKS))
+            near = suggestion(name, _HOOKS)
+            if near:
+                raise ValueError("hooks: no hook is called " + name + near)
 
 
 def encoded(text):

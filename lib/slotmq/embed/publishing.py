@@ -133,15 +133,6 @@ def _matching(filters, buf, topic, n):
     return [topic_matches(name, 0, len(name), buf, topic, n) for name in filters]
 
 
-if MICROPYTHON:
-
-    def encoded(text):
-        return text.encode() if isinstance(text, str) else text
-
-else:
-    from slotmq.embed.arguments_cpython import encoded
-
-
 def in_turn():
     """Is a turn under way? Between two turns the heap is neither locked nor lifted."""
     return heap._state[_LOCKED] or heap._state[_LIFTED]
@@ -229,3 +220,12 @@ def put(broker, session, sub, name, text):
         broker.conns.tx[at : at + n] = data
         broker.stats[_PUBLISH_OUT] += 1
     return at >= 0
+
+
+if MICROPYTHON:
+
+    def encoded(text):
+        return text.encode() if isinstance(text, str) else text
+
+else:
+    from slotmq.embed.arguments_cpython import encoded
