@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slotmq.app import App
+from slotmq.app import log_dests
 from slotmq.config.settings import Settings
 from slotmq.platform import log
 
@@ -14,11 +14,8 @@ TYPES = 127
 
 
 def opened(**settings: Any) -> None:
-    """Open the log of an app with these settings."""
-    app = App()
-    app.settings = Settings(**settings)
-    app.broker = SimpleNamespace(settings=app.settings)
-    app.open_log()
+    """Open the log of a broker with these settings."""
+    log_dests.start(SimpleNamespace(settings=Settings(**settings)), False)
 
 
 @pytest.fixture
@@ -43,7 +40,7 @@ def test_each_line_has_its_priority(
     for bit in (1, 2, 4, 8, 16, 32, 64):
         log.write(bit, f"line {bit}")
     log.write(0, "printed")
-    log.close()
+    log_dests.close()
     log.write(1, "after the end")
     err, warning, notice = syslog.LOG_ERR, syslog.LOG_WARNING, syslog.LOG_NOTICE
     assert lines == [
@@ -59,5 +56,5 @@ def test_log_type_decides_here_too(lines: list[object]) -> None:
     opened(log_dest=("syslog",), log_type=1)
     log.write(1, "one")
     log.write(2, "two")
-    log.close()
+    log_dests.close()
     assert lines[1:] == [(syslog.LOG_ERR, "one"), "closed"]

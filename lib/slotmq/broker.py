@@ -12,12 +12,10 @@ import gc
 from slotmq.config.limits import Limits
 from slotmq.config.settings import Settings
 from slotmq.delivery import lifecycle, outgoing, retain, routing
-from slotmq.fast import fast_path, make_poller, new_packet
-from slotmq.net.loop import Loop
+from slotmq.fast import fast_path, new_packet
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import MICROPYTHON, const
-from slotmq.platform.sockets import clock, open_listener
 from slotmq.protocol.dispatch import FIRST, HANDLERS, receive
 from slotmq.tables.connections import Connections
 from slotmq.tables.deliveries import Deliveries
@@ -200,9 +198,7 @@ class Broker:
             session = self.conns.session[conn]
             if session != _NONE and self.sessions.scans[session]:
                 self.resume(conn)
-        job = self.users and self.users.slice(self)
-        if job:  # a CONNECT whose password has been computed
-            receive(self, job[0], job[1], 0, len(job[1]))
+        self.users and self.users.slice(self, receive)
 
     def detach_ending(self):
         """Detach connections that are ending from their sessions now, since a slot is needed."""
@@ -258,7 +254,9 @@ class Broker:
 
         max_connections=None counts its clients with those of the listener before. options: its
         own max_qos, max_topic_alias and so on, by name."""
-        return open_listener(self._loop(), self.settings, host, port, max_connections, options)
+        self._loop()
+        control = ondemand.take("control", self.now)
+        return control.listen(self, host, port, max_connections, options)
 
     def turn(self, timeout_ms=250):
         """One turn of the loop: wait for at most this time, then handle what was received."""
@@ -301,5 +299,5 @@ class Broker:
 
     def _loop(self):
         if self.loop is None:
-            self.loop = Loop(self, make_poller(self), clock)
+            ondemand.take("control", self.now).make(self)
         return self.loop

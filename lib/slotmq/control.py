@@ -1,15 +1,33 @@
-# control.py - rare steps of a whole broker: taking over settings at the start and after a reload,
-# and shutdown. Loaded on demand; owns nothing. Control plane: may allocate.
+# control.py - rare steps of a whole broker: making its loop and listeners, taking over settings at
+# the start and after a reload, and shutdown. Loaded on demand; owns nothing. Control plane: may
+# allocate.
 from slotmq.delivery import lifecycle
 from slotmq.fast import next_dirty
+from slotmq.net.loop import Loop
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
+
+if MICROPYTHON:
+    from slotmq.platform.listening_micropython import clock, make_poller, open_listener
+else:
+    from slotmq.fast.turn_cpython import make_poller
+    from slotmq.platform.sockets_cpython import clock, open_listener
 
 _NONE = const(0xFFFF)
 _POLICY_DISCONNECT = const(6)
 _STOPPING = const(10)
 _PACKET_MAX = const(10)
 _DEBUG = const(64)
+
+
+def make(broker):
+    """Make the broker's loop."""
+    broker.loop = Loop(broker, make_poller(broker), clock)
+
+
+def listen(broker, host, port, most, options):
+    """Broker.listen()."""
+    return open_listener(broker.loop, broker.settings, host, port, most, options)
 
 
 def apply_settings(broker):

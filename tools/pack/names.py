@@ -82,6 +82,8 @@ VfsFat VfsLfs2 mkfs readonly default reverse time_pulse_us sha1 invert off
 _PUBLIC = "hooks limits log log_mask loop settings watch"
 # Methods of a Broker that its __getattr__ finds
 _FOUND = "client close compact serve subscribe"
+# Methods of a Broker that no program calls
+_INTERNAL = "_loop closed detach_ending drain opened out_of_memory resume resume_scans"
 # Classes that are not exported, but whose objects are given to programs
 _GIVEN = ("Client",)
 # Methods of an object that replaces scram.Scram
@@ -117,7 +119,7 @@ SOURCES = {
     "config.settings.__init__": "_OF_JOURNAL _OF_OTHERS config.mosquitto_conf.FIELDS",
     "journal.restore_messages.must_fit": "config.capacities.FIELDS",
     "journal.start._setting": "DEFAULTS",
-    "platform.log.open_all": "",
+    "app.log_dests.open_all": "",
     "platform.ondemand.borrow": "borrow()",
     "platform.ondemand.forget": "",
     "platform.ondemand.log_event": "log_event()",
@@ -152,7 +154,7 @@ class Names:
         flash = set(_IN_FLASH.split())
         kept = theirs | self._texts
         kept |= set(f"{_MICROPYTHON} {_PUBLIC} {_FOUND} {_AUTHENTICATION}".split())
-        kept |= set(_methods_of(program, self.exported))
+        kept |= set(_methods_of(program, self.exported)) - set(_INTERNAL.split())
         # a module that is loaded on demand is used as an object
         kept |= {
             m.name

@@ -18,7 +18,7 @@ _NATIVE = "_viper"  # suffix of modules with native code
 # Any other module becomes a file by itself.
 NATIVE, CORE, APP, FIVE = "viper", "core", "app", "v5"
 _ENTRIES = (
-    "broker",  # CORE
+    "broker net.loop",  # CORE
     "app",
     "v5.extension",  # FIVE
     "protocol.connect",
@@ -26,6 +26,7 @@ _ENTRIES = (
     "protocol.subscribe",
     "v5.subscribe",
     "access.users",
+    "control",
     # The journal; what only its start needs
     "fast.journal_viper",
     "journal.writer",

@@ -1,7 +1,8 @@
 # broker_on_board.py - the real Broker and Loop on the fake sockets and poller of a port.
 #
-# The fakes are the modules `socket` and `select` of lib/slotmq/platform/sockets_micropython.py,
-# which is imported anew for each board, also on CPython.
+# The fakes are the modules `socket` and `select` of sockets_micropython.py and
+# listening_micropython.py in lib/slotmq/platform, which are imported anew for each board, also on
+# CPython.
 import sys
 
 import fakes
@@ -9,27 +10,28 @@ from packets import connect
 from select_module import Select
 
 from slotmq import Limits, Settings
-from slotmq import broker as broker_module
 from slotmq.broker import Broker
 from slotmq.net import closing
+from slotmq.platform import ondemand
 
 CONNACK = b"\x20\x02\0\0"
 _HALF_CLOSE = closing.half_close
 
 
 class _Micropython:
-    """The module `micropython`, of which sockets_micropython.py uses nothing here."""
+    """The module `micropython`, of which listening_micropython.py uses nothing here."""
 
 
-def import_sockets(board):
-    """Import platform/sockets_micropython.py as on this board."""
-    name = "slotmq.platform.sockets_micropython"
+def import_platform(board):
+    """Import sockets_micropython.py and listening_micropython.py as on this board; -> both."""
+    names = [f"slotmq.platform.{name}_micropython" for name in ("sockets", "listening")]
     given = {"socket": board, "select": Select(board), "micropython": _Micropython}
-    kept = {each: sys.modules.get(each) for each in (name, "socket", "select", "micropython")}
+    kept = {each: sys.modules.get(each) for each in [*names, *given]}
     sys.modules.update(given)
-    sys.modules.pop(name, None)
+    for name in names:
+        sys.modules.pop(name, None)
     try:
-        return __import__(name, None, None, ["accept"])
+        return [__import__(name, None, None, ["socket"]) for name in names]
     finally:
         for each, before in kept.items():
             sys.modules.pop(each, None)
@@ -42,20 +44,21 @@ class BrokerOnBoard:
 
     def __init__(self, board, limits=None, settings=None):
         self.board = board
-        self.sockets = import_sockets(board)
+        sockets, self.listening = import_platform(board)
         self.broker = Broker(limits or Limits(connections=4), settings or Settings(sys_interval=0))
-        closing.half_close = self.sockets.half_close
+        closing.half_close = sockets.half_close
 
     def listen(self, *args):
         """Broker.listen() on the board."""
-        kept = broker_module.open_listener, broker_module.make_poller, broker_module.clock
-        broker_module.open_listener = self.sockets.open_listener
-        broker_module.make_poller = self.sockets.make_poller
-        broker_module.clock = self.board.clock
+        control = ondemand.take("control", 0)
+        kept = control.open_listener, control.make_poller, control.clock
+        control.open_listener = self.listening.open_listener
+        control.make_poller = self.listening.make_poller
+        control.clock = self.board.clock
         try:
             return self.broker.listen(*args)
         finally:
-            broker_module.open_listener, broker_module.make_poller, broker_module.clock = kept
+            control.open_listener, control.make_poller, control.clock = kept
 
     def end(self):
         closing.half_close = _HALF_CLOSE

@@ -63,10 +63,12 @@ class Users:
         """The module that decides."""
         return ondemand.take("access.login", broker.now)
 
-    def slice(self, broker):
-        """A slice of a password; -> a row of `waiting` whose CONNECT is to be handled, or None."""
+    def slice(self, broker, receive):
+        """Compute a slice of a password. After the last one its CONNECT is received again."""
         with heap.lifted:
-            return self.login(broker).step(broker) if self.waiting else None
+            job = self.login(broker).step(broker) if self.waiting else None
+        if job:
+            receive(broker, job[_JOB_CONN], job[_JOB_DATA], 0, len(job[_JOB_DATA]))
 
     def count(self):
         return len(self.slot_of)
@@ -97,18 +99,17 @@ class Users:
         slot = self.slot_of[names[made[-1] % len(names)]]
         return slot, self.iterations[slot], made[: self.salt_bytes[slot]], self.secret
 
-    def hold(self, conn, buf, at, end, rest):
-        """Store bytes of a connection whose CONNECT waits; rest: how many are behind CONNECT."""
+    def hold(self, conn, buf, at, end, stats, n):
+        """Store bytes of a connection whose CONNECT waits. n: how many of them it has; it will be
+        handled, and counted, again."""
+        if n:
+            stats[_PACKETS_IN] -= 1
+            stats[_BYTES_IN] -= n
         with heap.lifted:
             for job in self.waiting:
                 if job[_JOB_CONN] == conn:
                     job[_JOB_DATA] += bytes(buf[at:end])
-                    job[_JOB_REST] += rest
-
-    def count_later(self, stats, n):
-        """A CONNECT of n bytes that waits will be handled again, and is counted then."""
-        stats[_PACKETS_IN] -= 1
-        stats[_BYTES_IN] -= n
+                    job[_JOB_REST] += end - at - n
 
     def forget(self, conn):
         """The connection has ended."""

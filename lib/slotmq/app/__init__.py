@@ -14,7 +14,6 @@ from slotmq.platform import log
 from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
-_ALL_TYPES = const(127)
 _ERROR = const(1)
 refused: list = []  # why main() did not start, for its caller
 # Orders and the methods of Broker that obey them. At the end of the stream nobody is left to send
@@ -24,6 +23,9 @@ _ORDERS = {b"s": "stop", b"": "stop", b"r": "reload", b"c": "compact", b"t": "du
 
 def main(argv, on_ready=None):
     """Run the broker until it is stopped; -> the exit status."""
+    if not _start:
+        print("slotmq: a second start needs a reset or a new import of slotmq", file=sys.stderr)
+        return 1
     app = App()
     status = _start(app, argv)
     if status:
@@ -80,12 +82,6 @@ class App:
         self.lines = {}  # line numbers of the configuration, until journal and recorder started
         self.lock = None  # the open file that keeps other brokers from this one's journal
 
-    def open_log(self):
-        mask = _ALL_TYPES if self.verbose else self.settings.log_type
-        log.open_all(self.settings.log_dest, mask, self.broker)
-        self.broker.log_mask = mask
-        self.broker.log = log.write
-
     def obey(self, stream):
         act = getattr(self.broker, _ORDERS.get(stream.read(1), ""), None)
         if act:
@@ -111,4 +107,5 @@ class App:
         if self.lock:
             self.lock.close()
         log.write(0, "slotmq ends")
-        log.close()
+        if log.outs:
+            borrow("app.log_dests", "close")

@@ -11,12 +11,12 @@ import sys
 from errno import EADDRINUSE
 
 import slotmq
+from slotmq import app as program
 from slotmq.broker import Broker
 from slotmq.config.settings import ConfError
 from slotmq.platform import ondemand
 from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import MICROPYTHON, const
-from slotmq.tables.connections import Connections
 
 _WARNING = const(2)
 _PORT = const(1883)
@@ -100,7 +100,7 @@ def _start(app, argv):
         what = "a file that can be read (%s)" % error
         raise ConfError(_wrong(lines["password_file"], "password_file", what))
     app.broker.on_reload = app.reload
-    app.open_log()
+    borrow("app.log_dests", "start", app.broker, app.verbose)
     for text in warnings:
         app.broker.log(_WARNING, text)
     where = []
@@ -119,13 +119,14 @@ def _start(app, argv):
     records = "record" in lines
     if app.settings.persistence or records:
         app.lines = lines
-    _forget_what_made_it(app.broker, records)
+    _forget_what_made_it(app, records)
     return _headline(board, ", ".join(where))
 
 
-def _forget_what_made_it(broker, records):
+def _forget_what_made_it(started, records):
     # The constructors of the tables, the board's preset and the modules loaded on demand are
     # not needed again: together they take about 8 KB of the heap.
+    broker = started.broker
     if not ondemand.IS_SMALL:
         return
     ondemand.forget_all()
@@ -136,9 +137,10 @@ def _forget_what_made_it(broker, records):
         # The Recorder makes Names later, and then removes these two constructors itself.
         if made and not (records and path.split(".")[-1] in _NAMES_ARENA.split()):
             type(made).__init__ = None  # `del` would leave its entry in the class's table
-    for made in (broker.owners, broker.acl):  # not by name: so these can be short
+    for made in (broker.owners, broker.acl, started):  # not by name: so these can be short
         if made:
             type(made).__init__ = None
+    program._start = None
     limits = type(broker.limits)
     limits.rows = limits.ram_bytes = limits.hole_bytes = limits.replaced = limits.__init__ = None
     for name in list(sys.modules):
@@ -170,8 +172,6 @@ def _parse(words):
 def _load_code():
     # Load code that stays before code that does not, and before the tables, which need large
     # pieces of heap.
-    if Connections.__init__ is None:
-        raise OSError("a second start needs a reset or a new import of slotmq")
     from slotmq.status.sys_state import Sys  # noqa: F401
     from slotmq.v5.extension import Version5  # noqa: F401
 

@@ -18,7 +18,7 @@ def reload_app(program):
         done, refused, warnings = reload(
             program.conf, program.limits, program.settings, program.is_public
         )
-        program.open_log()
+        borrow("app.log_dests", "start", program.broker, program.verbose)
     except (ConfError, OSError) as error:
         for line in str(error).split("\n"):
             log.write(_ERROR, "Not reloaded: %s" % line)

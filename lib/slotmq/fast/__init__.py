@@ -20,7 +20,6 @@ if MICROPYTHON:
     from slotmq.fast.path_viper import fast_path, may_read
     from slotmq.fast.routes_viper import Routes, next_dirty
     from slotmq.fast.stores_viper import Arena, Names
-    from slotmq.platform.sockets_micropython import make_poller
 else:
     from slotmq.fast.bytes_cpython import (
         copy,
@@ -36,4 +35,3 @@ else:
     from slotmq.fast.path_cpython import fast_path, may_read
     from slotmq.fast.routes_cpython import Routes, next_dirty, place
     from slotmq.fast.stores_cpython import Arena, Names
-    from slotmq.fast.turn_cpython import make_poller

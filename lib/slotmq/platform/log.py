@@ -1,16 +1,15 @@
 # log.py - the log: one line for each entry, to the configured destinations.
 #
-# Owns the destinations of the process: files, terminals, and for others what app/log_dests.py
-# makes, which finds the type of a line in `current`. Owns `mask`, which has a bit for each type
-# of line that is written: error 1, warning 2, notice 4, information 8, subscribe 16,
+# Owns the destinations of the process, which app/log_dests.py opens and closes: files, terminals,
+# and others, which find the type of a line in `current`. Owns `mask`, which has a bit for each
+# type of line that is written: error 1, warning 2, notice 4, information 8, subscribe 16,
 # unsubscribe 32, debug 64.
 # Callers test the mask first, so that no text is formatted in vain:
 # `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
-# Nothing is written before open_all(). Allocates the line.
+# Nothing is written before they are open. Allocates the line.
 import sys
 import time
 
-from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
 _YEAR_2000 = const(946684800)  # where the clocks of most boards begin
@@ -18,41 +17,9 @@ _CLOCK_IS_SET = const(1700000000)  # an earlier time means that the clock is not
 
 mask = 0
 current = 0  # the bit of the line that is being written
-_outs = []
+outs = []
 _epoch = _YEAR_2000 if time.gmtime(0)[0] == 2000 else 0
 _start = int(time.time())
-
-
-def open_all(dests, types, broker=None):
-    """Open the destinations; again after a reload, since files may have been moved away."""
-    global mask
-    outs = []
-    try:
-        for dest in dests:
-            if dest[:5] == "file ":
-                out = open(dest[5:].strip(), "a", 1)  # buffered by lines
-            else:
-                out = getattr(sys, dest, None)
-            outs.append(out or borrow("app.log_dests", "opened", dest, broker))
-    except OSError:
-        _close_all(outs)
-        raise  # the old destinations stay
-    close()
-    mask = types
-    _outs.extend(outs)
-
-
-def close():
-    global mask
-    mask = 0
-    _close_all(_outs)
-
-
-def _close_all(outs):
-    while outs:
-        out = outs.pop()
-        if out not in (sys.stdout, sys.stderr):
-            out.close()
 
 
 def write(bit, text):
@@ -62,7 +29,7 @@ def write(bit, text):
         return
     line = "%d: %s\n" % (now(), text)
     current = bit
-    for out in _outs:
+    for out in outs:
         try:
             if bit or out not in (sys.stdout, sys.stderr):
                 out.write(line)

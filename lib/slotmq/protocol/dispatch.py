@@ -160,7 +160,7 @@ def _handle(broker, conn, buf, at, end, buffered):
     if state == _ENDING:
         return end
     if state == _VERIFYING:
-        broker.users.hold(conn, buf, at, end, end - at)
+        broker.users.hold(conn, buf, at, end, broker.stats, 0)
         return end
     handlers = _handlers(broker, conn)
     count = 0
@@ -191,8 +191,7 @@ def _handle(broker, conn, buf, at, end, buffered):
             broker.journal_full = broker.subscriptions.journal_full = False
         if result:
             if result == _WAITS:
-                broker.users.hold(conn, buf, at - n, end, end - at)
-                broker.users.count_later(broker.stats, n)
+                broker.users.hold(conn, buf, at - n, end, broker.stats, n)
                 at = end
                 break
             if result != _ACCEPTED:

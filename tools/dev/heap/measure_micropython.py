@@ -55,7 +55,7 @@ def print_modules():
 
 def load_late_modules():
     """Load what a broker loads when it is created, packed or not."""
-    for name in ("v5", "v5.extension", "status.sys_state", "sys_state"):
+    for name in ("net.loop", "v5", "v5.extension", "status.sys_state", "sys_state"):
         try:
             __import__("slotmq." + name)
         except ImportError:

@@ -38,7 +38,7 @@ _LOADS = {
 # The loads on demand that do not go downwards: folder, module, reason. lib/DESIGN.md shows them.
 UPWARDS = (
     ("platform", "status.log_connections", "texts of the log"),
-    ("platform", "app.log_dests", "destinations of the log that few have"),
+    ("config", "app.log_dests", "a reload opens the log again"),
     ("config", "access.users_file", "a reload reads the users again"),
     ("delivery", "journal.compaction", "does a message need a row, while the medium is full?"),
     ("protocol", "journal.compaction", "is there space on the medium for a packet?"),
@@ -53,7 +53,7 @@ UPWARDS = (
     ("embed", "interceptors", "hooks and the program's clients stand before the broker"),
     ("status", "interceptors", "the log as messages is sent at the end of a turn"),
     ("embed", "status.log_connections", "hooks get addresses as they are in the log"),
-    ("broker", "control", "reload"),
+    ("broker", "control", "reload, listeners"),
     ("app", "recorder.start", "the program has a recorder"),
 )
 # Python's own modules, by the module that may use them: no sockets in protocol/.
@@ -73,7 +73,8 @@ PYTHON = {
     "platform.syslog_cpython": "syslog",
     "platform.threads_cpython": "_thread",
     "platform.tls_cpython": "errno ssl time",
-    "platform.sockets_micropython": "errno micropython select socket sys time",
+    "platform.sockets_micropython": "errno socket",
+    "platform.listening_micropython": "micropython select socket sys time",
     "fast.record": "sys",
     "fast.turn_cpython": "os time",
     "fast.*_cpython": "array re struct zlib",
@@ -96,6 +97,7 @@ PYTHON = {
     "broker": "gc",
     "broker_cpython": "_thread collections os",
     "app": "os sys",
+    "app.log_dests": "sys",
     "app.start": "errno gc os slotmq_boards sys",
     "recorder.*": "binascii gc json machine os struct time",
 }

@@ -5,6 +5,7 @@ import unittest
 
 import scratch
 
+from slotmq.app import log_dests
 from slotmq.platform import log
 
 ERROR, WARNING, DEBUG = 1, 2, 64
@@ -31,14 +32,14 @@ class TestLog(unittest.TestCase):
         self.file = f"file {self.path}"
 
     def tearDown(self):
-        log.close()
+        log_dests.close()
 
     def test_before_it_is_opened_it_is_silent(self):
         self.assertEqual(log.mask, 0)
         log.write(ERROR, "one")
 
     def test_a_line_has_the_time(self):
-        log.open_all([self.file], ERROR)
+        log_dests.open_all([self.file], ERROR)
         log.write(ERROR, "one: two")
         time, _, text = lines(self.path)[0].partition(": ")
         self.assertEqual(text, "one: two")
@@ -50,41 +51,41 @@ class TestLog(unittest.TestCase):
         log._epoch = before
 
     def test_only_types_of_the_mask_are_written(self):
-        log.open_all([self.file], ERROR | DEBUG)
+        log_dests.open_all([self.file], ERROR | DEBUG)
         for bit in (ERROR, WARNING, DEBUG):
             log.write(bit, str(bit))
         self.assertEqual([line.split()[-1] for line in lines(self.path)], ["1", "64"])
 
     def test_what_was_printed_is_for_the_files_whatever_the_mask(self):
-        log.open_all(["stdout", self.file], 0)
+        log_dests.open_all(["stdout", self.file], 0)
         log.write(0, "a/b")
         self.assertEqual([line.split()[-1] for line in lines(self.path)], ["a/b"])
 
     def test_a_line_is_there_at_once(self):
-        log.open_all([self.file], ERROR)
+        log_dests.open_all([self.file], ERROR)
         log.write(ERROR, "one")
         self.assertEqual(len(lines(self.path)), 1)
 
     def test_opened_anew_it_goes_on_in_the_same_file_or_in_others(self):
-        log.open_all([self.file], ERROR)
+        log_dests.open_all([self.file], ERROR)
         log.write(ERROR, "one")
         other = scratch.path()
-        log.open_all([f"file {other}", self.file], DEBUG)
+        log_dests.open_all([f"file {other}", self.file], DEBUG)
         log.write(ERROR, "two")
         log.write(DEBUG, "three")
         self.assertEqual(len(lines(self.path)), 2)
         self.assertEqual(len(lines(other)), 1)
 
     def test_the_terminals_are_destinations_and_stay_open(self):
-        log.open_all(["stdout", "stderr"], ERROR)
-        self.assertEqual(log._outs, [sys.stdout, sys.stderr])
-        log.close()
+        log_dests.open_all(["stdout", "stderr"], ERROR)
+        self.assertEqual(log.outs, [sys.stdout, sys.stderr])
+        log_dests.close()
         sys.stderr.write("")
 
     def test_a_destination_that_fails_costs_only_itself(self):
-        log.open_all([self.file], ERROR)
-        log._outs.insert(0, Broken(OSError(28)))
-        log._outs.insert(0, Broken(ValueError()))
+        log_dests.open_all([self.file], ERROR)
+        log.outs.insert(0, Broken(OSError(28)))
+        log.outs.insert(0, Broken(ValueError()))
         log.write(ERROR, "one")
-        del log._outs[:2]
+        del log.outs[:2]
         self.assertEqual(len(lines(self.path)), 1)

@@ -7,6 +7,7 @@ from broker_case import BrokerCase
 from fakes import Stream
 from packets import PINGREQ, connect, publish, read_publish, subscribe
 
+from slotmq.app import log_dests
 from slotmq.platform import log
 
 ERROR, WARNING, NOTICE, INFORMATION, SUBSCRIBE, UNSUBSCRIBE, DEBUG = (1 << k for k in range(7))
@@ -17,13 +18,13 @@ BUFFER = 16 * 1024  # on a computer
 class Case(BrokerCase):
     def start(self, limits=None, **settings):
         super().start(limits, **settings)
-        log.open_all(("topic",), EACH, self.broker)
+        log_dests.open_all(("topic",), EACH, self.broker)
         self.topics = self.broker.loop.log_topics
         self.broker.log = log.write
         self.broker.log_mask = NOTICE
 
     def tearDown(self):
-        log.close()
+        log_dests.close()
         super().tearDown()
 
     def log(self, bit, text):
