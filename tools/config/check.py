@@ -58,8 +58,8 @@ def check_rules(file: str, limits: Any) -> None:
     sessions = SimpleNamespace(used=lambda _: False)
     broker = SimpleNamespace(limits=limits, sessions=sessions)
     owners = SimpleNamespace(most=limits.client_id_bytes)
-    acl = SimpleNamespace(broker=broker, owners=owners, slots=limits.acl_rules)
-    acl_file._Rules(acl, file).check()
+    acl = SimpleNamespace(broker=broker, owners=owners, slots=limits.acl_rules, files=[file])
+    acl_file.check(acl, [acl_file._Rules(acl, file)])
 
 
 def missing(settings: Any) -> list[str]:

@@ -65,8 +65,8 @@ record_full|own|drop the oldest segment, or `stop` recording
 record_flush_interval|own|seconds that a record waits in RAM at most
 record_events|own|also record what happens to clients, tables and heap
 remote_admin|own|let any client fetch what was recorded, and set the time
-per_listener_settings|=|`true`: `allow_anonymous`, `password_file`, `auto_id_prefix` and \
-`allow_zero_length_clientid` are those of the listener above them, see \
+per_listener_settings|=|`true`: `allow_anonymous`, `password_file`, `acl_file`, `auto_id_prefix` \
+and `allow_zero_length_clientid` are those of the listener above them, see \
 [listeners](#each-listener). Before all of these
 allow_anonymous|=|`true`: let in clients without a user name; `false`: only clients that \
 [log in](#who-may-connect). The default is `false` if there is a `listener`, or a `--host` other \

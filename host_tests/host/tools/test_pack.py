@@ -272,7 +272,8 @@ def test_the_whole_broker_is_packed() -> None:
     modules = {name: source.read_text() for name, source in sources("slotmq").items()}
     files = packed(modules)
     assert sorted(files) == [f"slotmq/{name}.py" for name in PACKED.split()]
-    theirs = [text.partition("\nelse:")[0] for text in modules.values()]  # without CPython's
+    theirs = [re.sub(r"\nelse:(\n    .*|\n)+", "\n", text) for text in modules.values()]
+    # Without what only CPython has
     assert sum(text.count("def ") for text in theirs) == "".join(files.values()).count("def ")
     # One letter is the name of an argument.
     assert not re.findall(r"^(?:def|class) \w\b", "\n".join(files.values()), re.MULTILINE)

@@ -1,24 +1,27 @@
 # acl.py - the rules of acl_file: who may read and write which topics.
 #
-# Owns the rules in fixed slots (`limit acl_rules`, `limit acl_bytes`): a rule has the user it is
-# for, its access (bits of READ, WRITE, SUBSCRIBE; 0: deny) and where its filter ends in `text`. In
-# the table stand first the rules of users, then those for all clients (pattern), and among each of
-# these the denials first: so the first rule that says something about a topic decides, as in
-# mosquitto, and a topic about which none does is denied.
+# Owns the rules in fixed slots (`limit acl_rules`, `limit acl_bytes`): a rule has its access (bits
+# of READ, WRITE, SUBSCRIBE; 0: deny) and where its filter ends in `text`. They stand in the order
+# of their owners, and those of one owner with the denials first:
+#     rows of `first`   user of slot 0 | user of slot 1 | ... | clients without a user name | all
+# `first` has each row's first rule, so that nobody is asked about the rules of others. Of a user's
+# row, then of the row of patterns, which are for all clients, the first rule that says something
+# about a topic decides, as in mosquitto; a topic about which none does is denied. The list begins
+# at row `base`: 0, since there is one.
 #
 # The answers are not asked for each message. A route is made of the receivers that may read its
 # topic (tables/subscriptions.py), and a publisher that may write has a bit with the route
-# (fast/senders_*.py). Loaded and allocated only with acl_file; access/acl_file.py reads the file,
-# access/filters.py checks SUBSCRIBE. Does not allocate after construction, except to log a denial.
+# (fast/senders_*.py). While a route is made, `known` has what the row of each user says. Loaded
+# and allocated only with acl_file; access/acl_file.py reads the file, access/filters.py checks
+# SUBSCRIBE. Does not allocate after construction, except to log a denial.
 from slotmq.fast import copy, topic_matches
 from slotmq.platform import heap, ondemand
-from slotmq.platform.arrays import i32, u16
+from slotmq.platform.arrays import i32
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 _UNKNOWN = const(0xFFFE)
 _PROGRAM = const(0xFFFC)
-_EVERYBODY = const(0xFFFB)  # the user of a pattern rule
 _READ = const(1)
 _WRITE = const(2)
 _PUBLISH_IN = const(2)
@@ -29,16 +32,22 @@ _U = const(117)
 
 
 class Acl:
-    """The rules. ConfError: the file is bad."""
+    """The rules. ConfError: a file is bad."""
 
-    def __init__(self, broker):
+    def __init__(self, broker, files):
         limits = broker.limits
         n = limits.acl_rules
         self.broker = broker
+        self.files = files
         self.owners = broker.owners
         self.slots = n
         self.count = 0
-        self.user = u16(n)
+        self.base = 0
+        self.rows = rows = limits.users + 2  # of a list
+        self.first = i32(len(files) * rows + 1)
+        self.known = bytearray(len(files) * rows)  # 0: not asked yet; else the answer + 2
+        self.no_known = bytearray(len(files) * rows)
+        self.is_walking = False
         self.access = bytearray(n)
         self.end = i32(n)
         self.text = bytearray(limits.acl_bytes)
@@ -53,7 +62,7 @@ class Acl:
         subs = broker.subscriptions
         self.inner_walk = subs.walk
         subs.walk = self.walk
-        ondemand.take("access.acl_file", 0).load(self, broker.settings.acl_file)
+        ondemand.take("access.acl_file", 0).load(self)
 
     def may_read(self, session, msg):
         """May a stored message be sent to the session? NONE: the Source of v5/source.py."""
@@ -75,6 +84,9 @@ class Acl:
         subs = self.broker.subscriptions
         first = top = subs.top
         self.inner_walk(buf, off, n)
+        if not subs.needs_options:  # else the same topic is walked once more
+            copy(self.known, 0, self.no_known, 0, len(self.known))
+        self.is_walking = True
         for i in range(first, subs.top):
             entry = subs.pool[i]
             session = subs.session[entry] if subs.needs_options else entry >> 2
@@ -83,6 +95,7 @@ class Acl:
                 top += 1
             else:
                 subs.best[session] = 0
+        self.is_walking = False
         subs.top = top
 
     def may_write(self, session, buf, off, n):
@@ -93,28 +106,38 @@ class Acl:
         user = self.owners.user[session]
         if user == _PROGRAM:
             return True
+        found = -1
+        if user != _UNKNOWN:
+            row = self.base + min(user, self.rows - 2)
+            if self.is_walking and self.known[row]:
+                found = self.known[row] - 2
+            else:
+                found = self.search(row, -1, buf, off, n, access)
+                if self.is_walking:
+                    self.known[row] = found + 2
+        if found < 0 and not self.owners.is_odd[session]:
+            found = self.search(self.base + self.rows - 1, session, buf, off, n, access)
+        return found > 0
+
+    def search(self, row, session, buf, off, n, access):
+        """What the first rule of a row that matches says: 1, or 0: deny; -1: none matches.
+        session: of the client whose names a pattern gets; -1: it is no pattern."""
         text = self.text
-        at = 0
-        for i in range(self.count):
-            who = self.user[i]
+        first = self.first[row]
+        at = self.end[first - 1] if first else 0
+        for i in range(first, self.first[row + 1]):
             end = self.end[i]
             bits = self.access[i]
-            if (
-                (who == user or who == _EVERYBODY)
-                and (bits & access or not bits)
-                and (buf[off] != _DOLLAR or text[at] == _DOLLAR)
-            ):
-                if who == _EVERYBODY:
-                    if self.owners.is_odd[session]:
-                        return False
+            if (bits & access or not bits) and (buf[off] != _DOLLAR or text[at] == _DOLLAR):
+                if session < 0:
+                    found = topic_matches(text, at, end - at, buf, off, n)
+                else:
                     size = self.expand(at, end, session)
                     found = size > 0 and topic_matches(self.scratch, 0, size, buf, off, n)
-                else:
-                    found = topic_matches(text, at, end - at, buf, off, n)
                 if found:
-                    return bits > 0
+                    return 1 if bits else 0
             at = end
-        return False
+        return -1
 
     def expand(self, at, end, session):
         """Put the filter of a pattern into scratch, with names for %c and %u; -> its length.
@@ -186,5 +209,5 @@ class Acl:
         return filters.may_subscribe(self, session, topic_filter)
 
     def reload(self):
-        """Read the file again, and apply it to all clients. A bad one changes nothing."""
+        """Read the files again, and apply them to all clients. A bad one changes nothing."""
         ondemand.take("access.acl_file", self.broker.now).reload(self)

@@ -5,16 +5,15 @@
 #   user NAME
 #   pattern [...] FILTER                                 for all clients, with %c and %u
 #
-# The whole file is checked before a rule is changed, and all its errors are reported. A last line
-# without a line end is an error, since a file that was cut within a line could allow more than the
-# whole one. Loaded for the start and for a reload; owns nothing; allocates.
+# All files are checked before a rule is changed, and all errors are reported. A last line without
+# a line end is an error, since a file that was cut within a line could allow more than the whole
+# one. The rules of each row (access/acl.py) are counted, and then put where the row has its place.
+# Loaded for the start and for a reload; owns nothing; allocates.
 from slotmq.access import recheck_sessions
 from slotmq.config.settings import ConfError
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const
 
-_ANONYMOUS = const(0xFFFD)
-_EVERYBODY = const(0xFFFB)
 _MOST_ERRORS = const(20)
 _ERROR = const(1)
 _NOTICE = const(4)
@@ -22,19 +21,18 @@ _ACCESS = b"deny read write readwrite subscribe"  # in the order of the bits: 0 
 _BOM = b"\xef\xbb\xbf"
 
 
-def load(acl, path):
-    """Replace the rules by those of the file. ConfError: the file is bad, and nothing changed."""
-    rules = _Rules(acl, path)
-    rules.check()
-    rules.put()
+def load(acl):
+    """Replace the rules by those of the files. ConfError: one is bad, and nothing changed."""
+    files = [_Rules(acl, path) for path in acl.files]
+    check(acl, files)
+    _put(acl, files)
 
 
 def reload(acl):
     """The same while the broker runs; all sessions are checked against the new rules."""
     broker = acl.broker
-    path = broker.settings.acl_file
     try:
-        load(acl, path)
+        load(acl)
     except ConfError as error:
         if broker.log_mask & _ERROR:
             broker.log(_ERROR, "The old rules stay: %s" % error)
@@ -42,7 +40,82 @@ def reload(acl):
     broker.subscriptions.forget_routes()
     recheck_sessions.every_session(broker)
     if broker.log_mask & _NOTICE:
-        broker.log(_NOTICE, "Read %s: %d rules." % (path, acl.count))
+        broker.log(_NOTICE, "Read %s: %d rules." % (", ".join(acl.files), acl.count))
+
+
+def check(acl, files):
+    """ConfError, with all that is wrong."""
+    errors = []
+    names = []
+    count = size = 0
+    for rules in files:
+        for user, _, text in rules.rules():
+            count += 1
+            size += len(text)
+            if user and user not in names:
+                names.append(user)
+        rules.has_end()
+        errors += rules.errors
+    limits = acl.broker.limits
+    for session in range(limits.sessions):  # of clients that no file names
+        name = acl.owners.name(session) if acl.broker.sessions.used(session) else None
+        if name and name not in names:
+            names.append(name)
+    for limit, n, most in (
+        ("acl_rules", count, acl.slots),
+        ("acl_bytes", size, limits.acl_bytes),
+        ("users", len(names), limits.users),
+    ):
+        if n > most:
+            what = "%s: it takes limit %s %d, not %d"
+            errors.append(what % (", ".join(acl.files), limit, n, most))
+    if errors:
+        raise ConfError("\n".join(errors))
+
+
+def _put(acl, files):
+    owners = acl.owners
+    rows = acl.rows
+    first = acl.first
+    for row in range(len(first) - 1):
+        if first[row] < first[row + 1] and row % rows < owners.slots:
+            owners.refs[row % rows] -= 1
+    # Of each row and of its denials and its other rules: how many there are, and their bytes;
+    # then where the next one goes
+    rules = [0] * (2 * (len(first) - 1))
+    texts = list(rules)
+    for bucket, _, text in _placed(acl, files):
+        row = (bucket >> 1) % rows
+        if row < owners.slots and not rules[bucket] | rules[bucket ^ 1]:
+            owners.refs[row] += 1  # at once: else the slot could be taken for another name
+        rules[bucket] += 1
+        texts[bucket] += len(text)
+    count = size = 0
+    for bucket in range(len(rules)):
+        if bucket & 1 == 0:
+            first[bucket >> 1] = count
+        rules[bucket], count = count, count + rules[bucket]
+        texts[bucket], size = size, size + texts[bucket]
+    acl.count = first[-1] = count
+    for bucket, access, text in _placed(acl, files):
+        at = texts[bucket]
+        texts[bucket] = end = at + len(text)
+        acl.text[at:end] = text
+        acl.access[rules[bucket]] = access
+        acl.end[rules[bucket]] = end
+        rules[bucket] += 1
+
+
+def _placed(acl, files):
+    # (twice the row, + 1 if it allows; access; filter) of each rule
+    base = 0
+    for rules in files:
+        for user, access, text in rules.rules():
+            row = acl.rows - (1 if user is False else 2)
+            if user:
+                row = acl.owners.add(user)
+            yield 2 * (base + row) + (access > 0), access, text
+        base += acl.rows
 
 
 class _Rules:
@@ -69,60 +142,15 @@ class _Rules:
             yield self.data[at:end].strip()
             at = end + 1
 
-    def check(self):
-        """ConfError, with all that is wrong."""
-        acl = self.acl
+    def has_end(self):
+        """Note an error if the last line has none."""
         last = self.data[self.data.rfind(b"\n") + 1 :].strip()
         if last and last[:1] != b"#":
             self.fail(self.data.count(b"\n") + 1, "a line end: is the file cut?")
-        count = size = 0
-        names = []
-        for user, _, text in self.rules():
-            count += 1
-            size += len(text)
-            if user and user not in names:
-                names.append(user)
-        limits = acl.broker.limits
-        self.fits("acl_rules", count, acl.slots)
-        self.fits("acl_bytes", size, limits.acl_bytes)
-        for session in range(limits.sessions):  # of clients that the file does not name
-            name = acl.owners.name(session) if acl.broker.sessions.used(session) else None
-            if name and name not in names:
-                names.append(name)
-        self.fits("users", len(names), limits.users)
-        if self.errors:
-            raise ConfError("\n".join(self.errors))
-
-    def fits(self, limit, n, most):
-        if n > most:
-            self.errors.append("%s: it takes limit %s %d, not %d" % (self.path, limit, n, most))
 
     def fail(self, number, expected):
         if len(self.errors) < _MOST_ERRORS:
             self.errors.append("%s:%d: expected %s" % (self.path, number, expected))
-
-    def put(self):
-        """Fill the table: rules of users before patterns, denials before what is allowed."""
-        acl = self.acl
-        owners = acl.owners
-        for i in range(acl.count):
-            if acl.user[i] < owners.slots:
-                owners.refs[acl.user[i]] -= 1
-        acl.count = at = 0
-        for group in range(4):
-            for user, access, text in self.rules():
-                if group != (2 if user is False else 0) + (access > 0):
-                    continue
-                acl.text[at : at + len(text)] = text
-                at += len(text)
-                slot = _EVERYBODY if user is False else _ANONYMOUS
-                if user:
-                    slot = owners.add(user)
-                    owners.refs[slot] += 1
-                acl.user[acl.count] = slot
-                acl.access[acl.count] = access
-                acl.end[acl.count] = at
-                acl.count += 1
 
     def rules(self):
         """(user's name, None for clients without one, False for a pattern; access; filter)."""

@@ -5,8 +5,8 @@
 # delivered. Loaded on demand, with SUBSCRIBE; owns nothing; allocates.
 from slotmq.platform.runtime import const
 
+_UNKNOWN = const(0xFFFE)
 _PROGRAM = const(0xFFFC)
-_EVERYBODY = const(0xFFFB)
 _READ_OR_SUBSCRIBE = const(5)
 _PLUS = b"+"
 _HASH = b"#"
@@ -18,25 +18,31 @@ def may_subscribe(acl, session, topic_filter):
     if user == _PROGRAM:
         return True
     wanted = topic_filter.split(b"/")
-    at = 0
-    for i in range(acl.count):
-        end = acl.end[i]
-        who = acl.user[i]
-        if who == _EVERYBODY and owners.is_odd[session]:
-            return False
-        if who in (user, _EVERYBODY) and (acl.text[at] == 36) == (topic_filter[0] == 36):
-            rule = bytes(acl.text[at:end])
-            if who == _EVERYBODY:
-                size = acl.expand(at, end, session)
-                rule = bytes(acl.scratch[: max(0, size)])
-            levels = rule.split(b"/")
-            if not acl.access[i]:
-                if rule and covers(levels, wanted):
-                    return False
-            elif rule and acl.access[i] & _READ_OR_SUBSCRIBE and have_common(levels, wanted):
-                return True
-        at = end
-    return False
+    found = -1
+    if user != _UNKNOWN:
+        found = _search(acl, acl.base + min(user, acl.rows - 2), -1, wanted)
+    if found < 0 and not owners.is_odd[session]:
+        found = _search(acl, acl.base + acl.rows - 1, session, wanted)
+    return found > 0
+
+
+def _search(acl, row, session, wanted):
+    # As Acl.search().
+    for i in range(acl.first[row], acl.first[row + 1]):
+        at = acl.end[i - 1] if i else 0
+        if (acl.text[at] == 36) != (wanted[0][:1] == b"$"):
+            continue
+        rule = bytes(acl.text[at : acl.end[i]])
+        if session >= 0:
+            size = acl.expand(at, acl.end[i], session)
+            rule = bytes(acl.scratch[: max(0, size)])
+        levels = rule.split(b"/")
+        if not acl.access[i]:
+            if rule and covers(levels, wanted):
+                return 0
+        elif rule and acl.access[i] & _READ_OR_SUBSCRIBE and have_common(levels, wanted):
+            return 1
+    return -1
 
 
 def covers(rule, wanted):

@@ -9,7 +9,7 @@
 # counts as none. An older journal does not know the user of a session.
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import u16
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)  # as an answer of add() and take(): no slot is free
 _UNKNOWN = const(0xFFFE)  # the journal did not say
@@ -18,10 +18,18 @@ _PROGRAM = const(0xFFFC)  # a client of the surrounding program, without a user 
 
 
 def make(broker):
-    """Make a broker's Owners, and its Acl if there is an acl_file. ConfError: that file is bad."""
+    """Make a broker's Owners, and its Acl if there is an acl_file. ConfError: a file is bad."""
     broker.owners = Owners(broker.limits, broker.sessions)
     if broker.settings.acl_file:
-        broker.acl = ondemand.take("access.acl", 0).Acl(broker)
+        files = [broker.settings.acl_file]
+        acl = ondemand.take("access.acl", 0).Acl
+        if MICROPYTHON:
+            pass
+        else:
+            from slotmq.access import rules_of_listeners_cpython
+
+            acl, files = rules_of_listeners_cpython.chosen(broker.settings, acl)
+        broker.acl = acl(broker, files)
         broker.on_reload = broker.acl.reload  # the program replaces it: config/reload.py
 
 

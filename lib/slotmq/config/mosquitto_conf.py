@@ -112,7 +112,7 @@ _OF_LISTENER = (
     " listener_auto_id_prefix max_qos max_topic_alias max_topic_alias_broker"
     " use_username_as_clientid"
 )
-SCOPED = "allow_anonymous password_file auto_id_prefix allow_zero_length_clientid"
+SCOPED = "allow_anonymous password_file acl_file auto_id_prefix allow_zero_length_clientid"
 
 
 def load(path, limits, is_public=False):
@@ -375,7 +375,7 @@ def _add_listeners(reader):
             options[key[9:]] = options.pop(key)
         settings.listeners.append((host, port, most, options))
     if _is_scoped(reader):
-        reader.rare("one_file", None, settings)
+        reader.rare("files", None, settings)
     # With a listener configured, anonymous clients need an explicit yes, as in mosquitto 2.
     if "allow_anonymous" not in lines or _is_scoped(reader):
         settings.allow_anonymous = not settings.listeners and not reader.is_public

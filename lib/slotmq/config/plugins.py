@@ -23,7 +23,7 @@ class Plugin:
         if base in ("mosquitto_password_file", "mosquitto_acl_file"):
             self.key = base[10:]
         self.sections = []  # of the listeners with its plugin_use
-        self.has_option = False
+        self.path = None  # the value of its option
 
 
 def take(reader, line, value, text):
@@ -67,10 +67,17 @@ def _option(reader, plugin, line, value):
     key = plugin.key
     if line[line.find("_opt_") + 5 :] != key:
         raise ValueError("plugin_opt_" + key)
-    plugin.has_option = True
+    plugin.path = value
+    if plugin.name and _is_scoped(reader):
+        reader.lines[key] = reader.at
+        return  # check() gives it to the listeners that use the plugin
     if getattr(reader.settings, key, None) not in (None, value):
         raise ValueError("the same file as above, since there is one %s" % key)
     reader.set(key, value)
+
+
+def _is_scoped(reader):
+    return getattr(reader.settings, "per_listener_settings", False)
 
 
 def check(reader):
@@ -79,8 +86,11 @@ def check(reader):
     for plugin in reader.plugins.every:
         if not plugin.key:
             continue
-        if not plugin.has_option:
+        if not plugin.path:
             reader.fail(plugin.at, plugin.line, "plugin_opt_%s PATH below it" % plugin.key)
-        if plugin.name and any([each not in plugin.sections for each in listeners]):
+        if plugin.sections and _is_scoped(reader):
+            for section in plugin.sections:
+                section[4][plugin.key] = plugin.path
+        elif plugin.name and any([each not in plugin.sections for each in listeners]):
             what = "plugin_use below each listener, since %s is that of all"
             reader.fail(plugin.at, plugin.line, what % plugin.key)

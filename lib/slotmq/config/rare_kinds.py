@@ -51,19 +51,27 @@ def scope(reader, bounds, value):
 
 
 def rules(reader, bounds, value):
-    """acl_file: that of all listeners."""
+    """acl_file: that of all listeners, or with per_listener_settings of the one above it."""
     value = reader.text((), value)
     before = reader.settings.acl_file
     if before not in (None, value):
-        raise ValueError("%s, as above: there is one table of rules for all listeners" % before)
+        text = "%s, as above: each listener has its own only with per_listener_settings true"
+        raise ValueError(text % before)
     return value
 
 
-def one_file(reader, bounds, settings):
-    """With per_listener_settings: the one password_file of all listeners that have users."""
-    if settings.acl_file:
-        text = "%s: acl_file is that of all listeners" % reader.place(reader.lines["acl_file"])
-        reader.warnings.append(text)
+def files(reader, bounds, settings):
+    """With per_listener_settings: the one password_file of all listeners that have users, and the
+    first acl_file."""
+    for listener in settings.listeners:
+        path = listener[3].setdefault("acl_file", None)
+        settings.acl_file = settings.acl_file or path
+        if settings.acl_file and (MICROPYTHON or reader.is_foreign == OF_BOARD):
+            # Rules of each listener are in access/rules_of_listeners_cpython.py.
+            if any([each[3].get("acl_file") != settings.acl_file for each in settings.listeners]):
+                at = reader.lines["acl_file"]
+                reader.fail(at, "acl_file", "on a board the same file below each listener")
+                break
     for listener in settings.listeners:
         path = listener[3].setdefault("password_file", None)
         if path and settings.password_file not in (None, path):

@@ -10,6 +10,7 @@ from slotmq.platform.runtime import const
 _ERROR = const(1)
 _WARNING = const(2)
 _NOTICE = const(4)
+_FIXED = "bind_interface password_file acl_file"  # settings of a listener
 
 
 def reload_app(program):
@@ -69,6 +70,7 @@ def _fixed(listeners):
     # What only a restart can change of listeners.
     return [
         each[:3]
-        + (each[3].get("bind_interface"), each[3].get("password_file"), not each[3].get("tls"))
+        + tuple([each[3].get(key) for key in _FIXED.split()])
+        + (not each[3].get("tls"),)
         for each in listeners
     ]

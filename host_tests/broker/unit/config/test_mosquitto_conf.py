@@ -601,6 +601,8 @@ class TestSettingsOfEachListener(Case):
             {"allow_anonymous": True, "allow_zero_length_clientid": False, "password_file": None},
             {"password_file": "users", "auto_id_prefix": b"two-"},
         ]
+        for each in found:
+            each["acl_file"] = None
         self.assertEqual(self.options(text), found)
         self.assertEqual(settings(text).password_file, "users")
         self.assertFalse(settings(text).allow_anonymous)
@@ -629,8 +631,24 @@ class TestSettingsOfEachListener(Case):
 
     def test_a_second_file_of_rules_is_refused(self):
         text = "listener 1\nacl_file a\nlistener 2\n"
-        self.refused(text + "acl_file b", 4, "acl_file", "one table of rules")
+        self.refused(text + "acl_file b", 4, "acl_file", "only with per_listener_settings")
         self.assertEqual(settings(text + "acl_file a").acl_file, "a")
+
+    def test_rules_of_each_listener(self):
+        text = "per_listener_settings true\nlistener 1\nacl_file a\nlistener 2\n"
+        self.assertEqual(settings(text + "acl_file a").acl_file, "a")
+        for more, second in (("acl_file b", "b"), ("", None)):
+            if MICROPYTHON:
+                self.refused(text + more, 3 if not more else 5, "acl_file", "on a board the same")
+                continue
+            found = settings(text + more)
+            self.assertEqual(found.acl_file, "a")
+            self.assertEqual([each[3]["acl_file"] for each in found.listeners], ["a", second])
+            reader = mosquitto_conf.Reader("x", SMALL, is_foreign=mosquitto_conf.OF_BOARD)
+            reader.read((text + more).encode().split(b"\n"))
+            with self.assertRaises(ConfError) as caught:
+                reader.finish()
+            self.assertIn("on a board the same file below each listener", str(caught.exception))
 
     def test_the_longest_made_up_id_must_fit_connack(self):
         text = "limit tx_bytes 64\nlistener 1\nlistener_auto_id_prefix "

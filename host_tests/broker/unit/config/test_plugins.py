@@ -56,6 +56,15 @@ class TestPlugins(Case):
         self.refused(LOAD + "port 1884\nlistener 1\nplugin_use pw", 1, key, "each listener")
         self.refused(LOAD + "listener 1", 1, key, "each listener")
 
+    def test_with_per_listener_settings_it_is_for_those_that_use_it(self):
+        text = "per_listener_settings true\n" + LOAD + "listener 1\nplugin_use pw\nlistener 2"
+        found = mosquitto_conf.load(scratch.write(text), Limits())[0]
+        options = [each[3]["password_file"] for each in found.listeners]
+        self.assertEqual(options, ["/etc/users", None])
+        self.refused(
+            "per_listener_settings true\n" + LOAD + "listener 1", 2, "plugin_load", "each"
+        )
+
     def test_users_are_never_left_out(self):
         self.refused(f"plugin {PASSWORDS}", 1, "plugin", "plugin_opt_password_file PATH")
         key = "plugin_opt_passwords"
