@@ -261,7 +261,7 @@ hooks in_process interceptors journal journal_compaction journal_start journal_v
 location log_destinations log_full_tables log_reasons log_text log_topics login lwip lwip_layout
 medium_file medium_file_start medium_flash medium_flash_start mosquitto_conf other_keys
 own_publishing plugins policies publishers quota rare_kinds recheck_sessions record record_viper
-record_words_viper recorder reload remote restore retry scram segments senders_viper
+record_words_viper recorder reload remote restore retry scram scram_steps segments senders_viper
 session_owners shared_session_end start subscribe sys_state sys_topics tls_listeners tree_text
 users users_file v5 v5_connect v5_subscribe viper
 """

@@ -54,7 +54,6 @@ class Acl:
         # A pattern with names for %c and %u. If it is longer than this, the names alone are longer
         # than topic_bytes, so it matches no topic.
         self.scratch = bytearray(2 * limits.topic_bytes)
-        self.topic = bytearray(limits.topic_bytes)  # of a stored message
         self.hook = None  # what asks may_publish, if there is such a hook; control.py sets it
         self.denied = 0  # PUBLISH and wills
         self.quiet_until = -1  # tenths of a second: no further denial is logged before
@@ -69,8 +68,8 @@ class Acl:
         if msg == _NONE:
             source = self.broker.five.source
             return self.reads(session, source.tbuf, source.topic, source.topic_len)
-        n = self.broker.messages.read_topic(msg, self.topic, 0)
-        return self.reads(session, self.topic, 0, n)
+        work = self.broker.work  # if its caller has a topic there, it is this one
+        return self.reads(session, work, 0, self.broker.messages.read_topic(msg, work, 0))
 
     def reads(self, session, buf, off, n):
         """May a message of this topic be sent to the session?"""

@@ -9,9 +9,9 @@
 # a line end is an error, since a file that was cut within a line could allow more than the whole
 # one. The rules of each row (access/acl.py) are counted, and then put where the row has its place.
 # Loaded for the start and for a reload; owns nothing; allocates.
-from slotmq.access import recheck_sessions
 from slotmq.config.settings import ConfError
 from slotmq.fast import filter_ok, utf8_ok
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
 _MOST_ERRORS = const(20)
@@ -38,7 +38,7 @@ def reload(acl):
             broker.log(_ERROR, "The old rules stay: %s" % error)
         return
     broker.subscriptions.forget_routes()
-    recheck_sessions.every_session(broker)
+    ondemand.take("access.recheck_sessions", broker.now).every_session(broker)
     if broker.log_mask & _NOTICE:
         broker.log(_NOTICE, "Read %s: %d rules." % (", ".join(acl.files), acl.count))
 

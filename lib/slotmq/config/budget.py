@@ -54,7 +54,7 @@ def owners_row(limits):
 
 def acl_row(limits):
     """The row of acl_file: its rules, and publishers' bits."""
-    rules = limits.acl_rules * 5 + limits.acl_bytes + 3 * limits.topic_bytes
+    rules = limits.acl_rules * 5 + limits.acl_bytes + 2 * limits.topic_bytes
     rules += 6 * (limits.users + 2)
     bits = _route_slots(limits) * ((limits.connections + 8) // 8)
     return ("access lists", 620 + rules + bits, limits.acl_rules)

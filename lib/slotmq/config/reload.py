@@ -69,8 +69,6 @@ def reload(path, limits, settings, is_public=False):
 def _fixed(listeners):
     # What only a restart can change of listeners.
     return [
-        each[:3]
-        + tuple([each[3].get(key) for key in _FIXED.split()])
-        + (not each[3].get("tls"),)
+        each[:3] + tuple([each[3].get(key) for key in _FIXED.split()]) + (not each[3].get("tls"),)
         for each in listeners
     ]

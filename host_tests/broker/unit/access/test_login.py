@@ -62,38 +62,35 @@ class TestCodes(LoginCase):
                 self.assertEqual(f"u'{user}'" in self.lines[-1], user is not None)
 
 
+class RefusesB:
+    """A hook that notes whom it was asked about, and refuses the client b."""
+
+    def __init__(self):
+        self.asked = []
+
+    def may_connect(self, *who):
+        self.asked.append(who)
+        return 5 if who[0] == b"b" else 0
+
+
 class TestHook(LoginCase):
     def test_a_hook_comes_after_the_file_and_can_only_forbid(self):
-        class Hook:
-            asked = []  # noqa: RUF012
-
-            def may_connect(self, *who):
-                self.asked.append(who)
-                return 5 if who[0] == b"b" else 0
-
-        self.broker.hooks = Hook()
+        hook = self.broker.hooks = RefusesB()
         self.assertEqual(self.answer("a", **PENCIL), [ACCEPTED])
         self.assertEqual(self.answer("b", **PENCIL), [NOT_AUTHORIZED])
-        self.assertEqual(Hook.asked, [(name, b"user", b"pencil") for name in (b"a", b"b")])
+        self.assertEqual(hook.asked, [(name, b"user", b"pencil") for name in (b"a", b"b")])
         self.assertEqual(self.answer("a", **GUESS), [BAD_LOGIN])
-        self.assertEqual(len(Hook.asked), 2)
+        self.assertEqual(len(hook.asked), 2)
 
     def test_a_hook_is_asked_after_scram_too(self):
-        class Hook:
-            asked = []  # noqa: RUF012
-
-            def may_connect(self, *who):
-                self.asked.append(who)
-                return 5 if who[0] == b"b" else 0
-
-        self.broker.hooks = Hook()
+        hook = self.broker.hooks = RefusesB()
         for name, code in (("a", 0), ("b", 0x87)):
             client = self.open(scram_client.connect(name))
             said = scram_client.answer(client.packets()[0])
             client.send(scram_client.auth(scram_client.final(b"user", said)))
             self.world.turn(3)
             self.assertEqual(client.packets()[0][3], code)
-        self.assertEqual(Hook.asked, [(name, b"user", None) for name in (b"a", b"b")])
+        self.assertEqual(hook.asked, [(name, b"user", None) for name in (b"a", b"b")])
         self.assertFalse("password" in self.lines[-1], self.lines[-1])
 
     def test_a_client_of_the_program_needs_no_password(self):
