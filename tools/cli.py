@@ -289,6 +289,8 @@ def change_password(
                 click.echo(passwd.SLOW.format(f"{iterations:,}"), err=True)
     if device:
         click.echo("the board starts again")
+    elif user:
+        click.echo("a broker that runs reads it again at SIGHUP")
 
 
 def broker_argv(

@@ -1,13 +1,11 @@
 """The command `slotmq config`: check a configuration without a start, and print all keys."""
 
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 
 import click
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from .. import boards
 from ..errors import shown
@@ -51,11 +49,14 @@ def check(file: Path, board: str) -> None:
 
 
 def _print_keys() -> None:
-    table = Table("key", "default", "mosquitto's", "", "", box=box.SIMPLE_HEAD)
+    # Each key with its default, and below it, as wide as the terminal, what it does
+    width = min(100, shutil.get_terminal_size((100, 0)).columns)
     for key in [*keys.served(), *keys.others()]:
+        theirs = "" if key.mosquittos == key.ours else f" (mosquitto: {key.mosquittos or 'none'})"
+        default = f"{key.ours or '-'}{theirs}  " if key.status == "served" else ""
+        status = key.status + (", reloaded" if key.reloads else "")
+        click.echo(f"{key.name}  {default}{status}")
         text = key.plain
         if key.accepted:
             text += f" ({key.accepted} is accepted)"
-        status = key.status + (", reloaded" if key.reloads else "")
-        table.add_row(*map(escape, (key.name, key.ours, key.mosquittos, status, text)))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    "))

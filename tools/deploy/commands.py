@@ -195,14 +195,16 @@ _SILENT = (
 
 
 @click.command()
-@click.argument("address", type=Address())
+@click.argument("address", type=Address(), default="127.0.0.1")
 @user_option
 @password_file_option
 @cafile_option
 def status(
     address: tuple[str, int], user: str | None, password_file: Any, cafile: str | None
 ) -> None:
-    """Show what the broker at ADDRESS publishes in $SYS, with the limit of each figure."""
+    """Show what the broker at ADDRESS publishes in $SYS, with the limit of each figure.
+
+    Without ADDRESS: that of this computer."""
     who = login(user, password_file, cafile)
     topics = mqtt_client.with_limits(mqtt_client.system_topics(address, who))
     found = {shown(topic): shown(value) for topic, value in topics.items()}

@@ -7,7 +7,7 @@ import pytest
 from ..wire.process import BrokerProcess
 from .programs import script, succeed
 
-SCRIPT = Path(__file__).with_name("scram.cjs")
+SCRIPT = Path(__file__).parents[3] / "examples/scram.cjs"
 USERS = Path(__file__).parents[1] / "wire5/users.txt"
 
 

@@ -148,6 +148,15 @@ class TestStatus:
         done = CliRunner().invoke(main, ["status", "127.0.0.1"])
         assert done.output == "$SYS/\\x1b[31m  \\r\\u202e\n$SYS/a         \\n\n"
 
+    def test_without_an_address_it_is_that_of_this_computer(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def topics(address: tuple[str, int], _: object) -> dict[str, str]:
+            return {"$SYS/at": "{}:{}".format(*address)}
+
+        monkeypatch.setattr(mqtt_client, "system_topics", topics)
+        assert CliRunner().invoke(main, ["status"]).output == "$SYS/at  127.0.0.1:1883\n"
+
     def test_without_topics_both_possible_reasons_are_named(self) -> None:
         with (
             serving(sys_interval=0) as address,

@@ -142,7 +142,8 @@ class TestKeys:
     def test_the_command_prints_every_key(self) -> None:
         output = slotmq("config", "--keys").output
         for name in [*(key.name for key in keys.served()), *other_keys.names()]:
-            assert re.search(rf"^ +{re.escape(name)} ", output, re.MULTILINE), name
+            assert re.search(rf"^{re.escape(name)}  ", output, re.MULTILINE), name
+        assert max(map(len, output.splitlines())) <= 100
 
     def test_the_documentation_has_the_same_tables(self) -> None:
         """`python -m slotmq_tools.dev.keys` writes them."""
@@ -188,6 +189,13 @@ class TestNeverPlain:
                 errors, _ = check(file, board)
                 at = f"{file}:{len(before) + 1}: {key}: {'' if is_kept else 'not served: '}"
                 assert [line for line in errors if line.startswith(at)], (before, value)
+
+    def test_the_reason_is_said_once_and_names_the_listener(self, tmp_path: Path) -> None:
+        lines = "listener 8883", "cafile /a", "certfile /b", "keyfile /c"
+        first, *others = check(conf(tmp_path, *lines), "RPI_PICO_W")[0]
+        assert "not served: TLS needs CPython" in first
+        assert "remove its `listener`, too" in first
+        assert [line.partition(": not served: ")[2] for line in others] == ["as line 2"] * 2
 
     @pytest.mark.parametrize(
         "line",

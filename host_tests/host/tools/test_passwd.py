@@ -39,6 +39,10 @@ def command(*args: str | Path, typed: str | bytes | None = None) -> Result:
     return CliRunner().invoke(cli.main, ["passwd", *map(str, args)], input=typed)
 
 
+def said(what: str, file: Path, where: str = "in") -> str:
+    return f"{what} {where} {file}\na broker that runs reads it again at SIGHUP\n"
+
+
 def lines(file: Path) -> list[bytes]:
     return file.read_bytes().splitlines()
 
@@ -49,7 +53,7 @@ def test_the_line_of_rfc_7677_s_user() -> None:
 
 def test_what_is_written_lets_the_user_in(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "urandom", lambda size: SALT[:size])
-    assert command(file, "user", "--stdin", typed="pencil\n").output == f"user added in {file}\n"
+    assert command(file, "user", "--stdin", typed="pencil\n").output == said("user added", file)
     assert lines(file) == [LINE]
     assert list(users_of(file).slot_of) == [b"user"]
 
@@ -107,10 +111,10 @@ def test_valid_passwords(file: Path, password: str) -> None:
 
 def test_a_new_user_is_appended_and_an_existing_one_replaced(file: Path) -> None:
     file.write_bytes(OTHERS)
-    assert command(file, "user", "--stdin", typed="one").output == f"user added in {file}\n"
+    assert command(file, "user", "--stdin", typed="one").output == said("user added", file)
     assert file.read_bytes().startswith(OTHERS)
     before = lines(file)
-    assert command(file, "bob", "--stdin", typed="two").output == f"bob changed in {file}\n"
+    assert command(file, "bob", "--stdin", typed="two").output == said("bob changed", file)
     after = lines(file)
     assert len(before) == len(after) == 5
     assert [at for at in range(5) if before[at] != after[at]] == [2]
@@ -146,7 +150,7 @@ def test_iterations(file: Path) -> None:
 
 def test_delete(file: Path) -> None:
     file.write_bytes(OTHERS + LINE + b"\n")
-    assert command(file, "user", "--delete").output == f"user deleted from {file}\n"
+    assert command(file, "user", "--delete").output == said("user deleted", file, "from")
     assert file.read_bytes() == OTHERS
     done = command(file, "user", "--delete")
     assert (done.exit_code, done.output) == (1, f"Error: {file} has no user user\n")
@@ -210,7 +214,7 @@ def test_what_is_not_a_regular_file_is_not_read_and_not_replaced(
 
 def test_a_byte_order_mark_is_dropped(file: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + LINE + b"\n")
-    assert command(file, "user", "--stdin", typed="one").output == f"user changed in {file}\n"
+    assert command(file, "user", "--stdin", typed="one").output == said("user changed", file)
     assert len(lines(file)) == 1
     assert _lets_in(file, "one")
 

@@ -26,7 +26,7 @@ def import_platform(board):
     """Import sockets_micropython.py and listening_micropython.py as on this board; -> both."""
     names = [f"slotmq.platform.{name}_micropython" for name in ("sockets", "listening")]
     given = {"socket": board, "select": Select(board), "micropython": _Micropython}
-    kept = {each: sys.modules.get(each) for each in [*names, *given]}
+    kept = {each: sys.modules.get(each) for each in names + list(given)}
     sys.modules.update(given)
     for name in names:
         sys.modules.pop(name, None)

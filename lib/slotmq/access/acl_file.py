@@ -188,9 +188,12 @@ class _Rules:
         text = words[-1] if words else b""
         n = len(text)
         most = self.acl.broker.limits.topic_bytes
-        if access >= 0 and len(words) < 2 or n > most:
+        if n > most:
+            self.fail(number, "a topic filter of at most %d bytes" % most)
+            return None
+        if access >= 0 and len(words) < 2:
             n = 0
         if not n or not utf8_ok(text, 0, n, 0) or not filter_ok(text, 0, n):
-            self.fail(number, "a topic filter of at most %d bytes" % most)
+            self.fail(number, "a topic filter")
             return None
         return (3 if access < 0 else access), text

@@ -13,6 +13,7 @@ from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
+_LINE = const(20)  # bits of a line's number in its place
 _MOST_KEPT = const(10)  # warnings that a small heap keeps
 OTHERS = """\
 alias|maximum_qos|max_qos
@@ -81,9 +82,18 @@ def take(reader, key, value):
     elif status == "plugin":
         ondemand.take("config.plugins", 0).take(reader, key, value, text)
     elif status == "refused":
-        reader.report(reader.at, "%s: %s: not served: %s" % (place, key, text))
+        refuse(reader, key, text)
     elif status and (not ondemand.IS_SMALL or len(reader.warnings) < _MOST_KEPT):
         reader.warnings.append("%s: %s has no effect: %s" % (place, key, text))
+
+
+def refuse(reader, key, text):
+    """Note an error; the reason is said once."""
+    for at, before in reader.failures:
+        if before.endswith(": not served: " + text) and at >> _LINE == reader.at >> _LINE:
+            text = "as line %d" % (at & (1 << _LINE) - 1)
+            break
+    reader.report(reader.at, "%s: %s: not served: %s" % (reader.place(reader.at), key, text))
 
 
 def no_limit(name):

@@ -10,6 +10,7 @@
 import os
 
 from slotmq.config.mosquitto_conf import OF_BOARD
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
 if not MICROPYTHON:
@@ -29,10 +30,10 @@ def _is_of_board(reader):
 def _note(reader):
     if _is_of_board(reader):
         text = (
-            "%s: %s: not served: TLS needs CPython so far, and the port must not serve plain MQTT"
-            " instead; let a TLS proxy forward to a listener on 127.0.0.1"
+            "TLS needs CPython so far, and the port must not serve plain MQTT instead: remove its"
+            " `listener`, too; let a TLS proxy forward to a listener on 127.0.0.1"
         )
-        reader.report(reader.at, text % (reader.place(reader.at), reader.key))
+        ondemand.take("config.other_keys", 0).refuse(reader, reader.key, text)
     reader._section[4].setdefault(_PLACES, {})[reader.key] = reader.at
 
 

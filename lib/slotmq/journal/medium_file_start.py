@@ -33,6 +33,8 @@ def generations(medium):
             medium.is_foreign = magic[7]
             if magic == _MAGIC and not generation >> _BITS:
                 return [generation]
+        elif head[3:15] == b"mosquitto db":
+            medium.is_foreign = 0
     return []
 
 

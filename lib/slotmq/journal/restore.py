@@ -64,10 +64,10 @@ def read_back(broker, medium, warn):
         kept = medium.set_aside(0)
         if kept is not None:  # there was something
             newer = _newer(medium.is_foreign, _FORMAT)
-            warn(
-                "what is there %s%s"
-                % ("is " + newer if newer else "cannot be read", _kept_as(kept))
-            )
+            what = "is " + newer if newer else "cannot be read"
+            if medium.is_foreign == 0:
+                what = "is mosquitto's, which this broker cannot read"
+            warn("what is there %s%s" % (what, _kept_as(kept)))
     return newest, restorer
 
 

@@ -99,8 +99,14 @@ topic
         lines = str(caught.exception).split("\n")
         self.assertEqual([line.split(":")[1] for line in lines], [str(n + 1) for n in range(10)])
         self.assertIn("readwrite", lines[0])
-        self.assertIn("filter", lines[3])
+        self.assertTrue(lines[3].endswith("expected a topic filter"), lines[3])
         self.assertIn("topic, user or pattern", lines[5])
+
+    def test_only_a_filter_that_is_too_long_is_told_how_long_one_may_be(self):
+        with self.assertRaises(ConfError) as caught:
+            broker_with("topic read " + "a" * 9 + "\n", topic_bytes=32)
+            broker_with("topic read " + "a" * 33 + "\n", topic_bytes=32)
+        self.assertIn("a topic filter of at most 32 bytes", str(caught.exception))
 
     def test_bytes_that_are_not_utf_8(self):
         for line in (b"topic read \xff\n", b"user \xff\n"):

@@ -51,7 +51,7 @@ class TestLists(Case):
             self.assertEqual(found[0], [b"a", b"only/one"])
             self.assertEqual(found[1], [b"b"])
             self.assertEqual(found[2], [b"a", b"b", b"only/one"])
-            for peer in [*readers, writer]:
+            for peer in readers + [writer]:  # noqa: RUF005
                 peer.leave()
 
     def test_who_may_publish(self):

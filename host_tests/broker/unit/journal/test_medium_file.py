@@ -5,7 +5,8 @@ import os
 import scratch
 from media import Life, MediumCase, fill, goes_on, looked_at, read
 
-from slotmq.journal import location
+from slotmq import Broker, Limits
+from slotmq.journal import location, restore
 from slotmq.journal.medium_file import FileMedium
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON
@@ -195,6 +196,18 @@ class TestDamage(FileCase):
             self.assertEqual(self.reopened().generations(), [])
         self.put(whole)
         looked_at(self, self.reopened(), [(1, life.synced)])
+
+    def test_a_file_of_mosquitto_is_called_so(self):
+        for data, what in (
+            (b"\0\xb5\0mosquitto db" + bytes(40), "mosquitto's"),
+            (b"x" * 55, "read"),
+        ):
+            self.put(data)
+            reports = []
+            restore.read_back(Broker(Limits()), self.reopened(), reports.append)
+            (report,) = reports
+            self.assertTrue(what in report and self.path + ".damaged-0" in report, report)
+            self.assertEqual("mosquitto" in report, what != "read")
 
     def test_what_was_set_aside_is_never_replaced(self):
         for n in range(3):
