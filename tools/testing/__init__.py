@@ -8,5 +8,6 @@ process.py   the broker in a process on MicroPython
 spy.py       sees the packets: messages, the last packets, what is to be dropped or refused
 seen.py      messages and packets, and waits for more
 network.py   the listening socket and connections, which fail when they are told to
+tls.py       the same over TLS, and its throw-away certificate
 texts.py     filters, and what a failed assertion says
 """

@@ -42,7 +42,7 @@ class Client:
 
 
 class Mqtt:
-    """A broker. Arguments: conf, users, limits, board, version, runtime; see Options."""
+    """A broker. Arguments: conf, users, tls, limits, board, version, runtime; see Options."""
 
     host = network.HOST
 
@@ -53,7 +53,16 @@ class Mqtt:
 
     @property
     def url(self) -> str:
-        return f"mqtt://{self.host}:{self.port}"
+        return f"mqtt{'s' if self.options.tls else ''}://{self.host}:{self.port}"
+
+    @property
+    def cafile(self) -> str | None:
+        """With tls=True: the file of the CA that clients must trust."""
+        if not self.options.tls:
+            return None
+        from .tls import authority
+
+        return str(authority() / "ca.crt")
 
     @property
     def broker(self) -> Any:
@@ -132,11 +141,13 @@ class Mqtt:
     @property
     def packets(self) -> list[str]:
         """A line for each of the last packets: the client, -> or <-, what it is."""
+        self._server.catch_up()
         return list(self._server.spy.packets)
 
     @property
     def log(self) -> list[str]:
         """The lines of the broker's log."""
+        self._server.catch_up()
         return list(self._server.log)
 
     @property
@@ -341,6 +352,8 @@ class _Closed:
 
     def close(self) -> None:
         pass
+
+    catch_up = close
 
     def __getattr__(self, name: str) -> Any:
         raise NotRunning("this Mqtt is closed")

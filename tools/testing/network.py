@@ -26,15 +26,20 @@ def reset(sock: socket.socket) -> None:
     sock.close()
 
 
-class Line(Stream):
-    """A client's connection."""
+class Line:
+    """A client's connection, as a mixin of what it goes over: faults stand before that."""
 
-    def __init__(self, sock: socket.socket, network: "Network") -> None:
-        super().__init__(sock)  # type: ignore[no-untyped-call]
-        self.readinto = self._read
-        self.send = self._send
-        self.close = self._close
+    fileno: Callable[[], int]
+    readinto: Any
+    send: Any
+    close: Any
+
+    def begin(self, network: "Network", sock: socket.socket) -> None:
+        """Take the place of the stream's methods."""
+        self._inner = self.readinto, self.send, self.close
+        self.readinto, self.send, self.close = self._read, self._send, self._close
         self.network = network
+        self.raw = sock
         self.client = b""  # the client id, once it has connected
         self.is_5 = False
         self.silent = False  # half open: what either side sends is lost
@@ -43,11 +48,11 @@ class Line(Stream):
         self.late: list[tuple[float, bytes]] = []  # output, and when it is due
         self.sent = bytearray()  # the beginning of a packet whose end is not written yet
 
-    def _read(self, buf: Any, n: int) -> int:
-        got: int = self.sock.recv_into(buf, n)
+    def _read(self, buf: Any, n: int) -> int | None:
+        got: int | None = self._inner[0](buf, n)
         if not self.silent:
             return got
-        if not got:
+        if got == 0:
             self.left = True
             self.network.inner_poller.unregister(self)
         raise BlockingIOError(errno.EAGAIN, "half open")
@@ -61,7 +66,7 @@ class Line(Stream):
             self.late.append((time.monotonic() + self.network.delay_s, bytes(data)))
             done = len(data)
         else:
-            done = int(self.sock.send(data))
+            done = int(self._inner[1](data))
         self.sent += data[:done]
         self.network.on_sent(self)
         return done
@@ -71,7 +76,7 @@ class Line(Stream):
         while self.late and self.late[0][0] <= now:
             due, data = self.late[0]
             try:
-                done = self.sock.send(data)
+                done = self._inner[1](data)
             except BlockingIOError:
                 return now + _RETRY_S
             except OSError:
@@ -86,12 +91,20 @@ class Line(Stream):
     def _close(self) -> None:
         self.network.lines.discard(self)
         if self.silent:
-            reset(self.sock)
+            reset(self.raw)
             return
         with contextlib.suppress(OSError):
             for _, data in self.late:
-                self.sock.send(data)
-        self.sock.close()
+                self._inner[1](data)
+        self._inner[2]()
+
+
+class PlainLine(Line, Stream):
+    """A connection over TCP."""
+
+    def __init__(self, sock: socket.socket, network: "Network") -> None:
+        super().__init__(sock)  # type: ignore[no-untyped-call]
+        self.begin(network, sock)
 
 
 class Network:
@@ -109,11 +122,18 @@ class Network:
         self.is_cut = False
         self.delay_s = 0.0
         self.inner_poller: Any = None
+        self.opened: Callable[[socket.socket, Network], Line] = PlainLine
 
     def listen(self, loop: Any, most: int, options: dict[str, Any] | None) -> None:
         """Let the loop of a new broker accept connections."""
         self.inner_poller = loop.poller
         loop.poller = self
+        if options and options.get("tls"):
+            from .tls import opener  # here, since the import of ssl takes as long as the broker's
+
+            self.opened = opener(loop, options["tls"])
+        else:
+            self.opened = PlainLine
         loop.listeners.add(self, self.accept, most, options)
 
     def close(self) -> None:
@@ -126,7 +146,7 @@ class Network:
         if self.is_cut:
             reset(found[0].sock)
             return None
-        line = Line(found[0].sock, self)
+        line = self.opened(found[0].sock, self)
         self.lines.add(line)
         return line, found[1]
 
@@ -157,6 +177,6 @@ class Network:
     def shut(self) -> None:
         """Close everything."""
         for line in list(self.lines):
-            reset(line.sock)
+            reset(line.raw)
         self.lines.clear()
         self.socket.close()

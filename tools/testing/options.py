@@ -58,7 +58,8 @@ class WrongOptions(ValueError):
 @dataclass(frozen=True)
 class Options:
     """conf: lines of slotmq.conf. users: name: password. limits: by name. board: a folder of
-    boards/, whose limits apply; None: those of SIZES. version: the highest that is served."""
+    boards/, whose limits apply; None: those of SIZES. version: the highest that is served.
+    tls: with a certificate that is made for the test."""
 
     conf: str = ""
     users: Mapping[str, str] = field(default_factory=dict)
@@ -66,13 +67,12 @@ class Options:
     board: str | None = None
     runtime: str = "cpython"
     version: int = 5
+    tls: bool = False
 
     @classmethod
     def of(cls, **named: Any) -> "Options":
         """The options of these arguments. WrongOptions: one is unknown or cannot be used."""
         known = [one.name for one in fields(cls)]
-        if named.pop("tls", False):
-            raise WrongOptions("tls: slotmq has no TLS yet")
         for name in named:
             if name not in known:
                 raise WrongOptions(f"{name}: expected one of {', '.join(known)}")
@@ -82,6 +82,10 @@ class Options:
             raise WrongOptions(f"runtime: expected {' or '.join(RUNTIMES)}, not {made.runtime!r}")
         if made.version not in _VERSIONS:
             raise WrongOptions(f"version: expected 3 (for 3.1 and 3.1.1) or 5, not {made.version}")
+        if not isinstance(made.tls, bool):
+            raise WrongOptions(f"tls: expected True or False, not {made.tls!r}")
+        if made.tls and made.runtime != RUNTIMES[0]:
+            raise WrongOptions('tls: not with runtime="micropython", which has no TLS here')
         if made.board and made.board not in boards.names():
             raise WrongOptions(f"board: expected one of {', '.join(boards.names())}")
         return made

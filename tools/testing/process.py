@@ -99,6 +99,9 @@ class Process:
 
     check_failure = check
 
+    def catch_up(self) -> None:
+        """Nothing: the watcher sees what it sees."""
+
     def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
         return self._watcher.publish(topic, payload, qos, retain)
 

@@ -25,6 +25,7 @@ __tracebackhide__ = is_told
 _T = TypeVar("_T")
 _LOGGED = 63  # platform/log.py's bits: all but debug, since Spy notes the packets
 _MOST_LINES = 2000
+_MOMENT_S = 1.0
 _STEP = 10  # tenths of a second that advance() moves the clock at a time
 _STEPS = 10_000  # the most of them
 _MEMORY = "/dev/shm"  # Linux: a journal there need not wait for a disk, whose power stays on
@@ -87,12 +88,19 @@ class Server:
         own = settings.listeners[0] if settings.listeners else (None, 0, 0, None)
         self.spy.watch(broker)
         broker._loop()
-        self.network.listen(broker.loop, own[2], own[3])
+        self.network.listen(broker.loop, own[2], self._of_listener(own[3]))
         if settings.persistence:
             self._restore(broker, settings)
         self._is_ending = False
         self._thread = threading.Thread(target=self._serve, name="slotmq", daemon=True)
         self._thread.start()
+
+    def _of_listener(self, own: dict[str, Any] | None) -> dict[str, Any] | None:
+        if not self.options.tls or (own and own.get("tls")):  # a certificate of the test's own
+            return own
+        from .tls import context
+
+        return {**(own or {}), "tls": context()}
 
     def _restore(self, broker: Broker, settings: Any) -> None:
         if not getattr(settings, "persistence_location", ""):
@@ -156,6 +164,15 @@ class Server:
             self._is_told = True
             raise NotRunning(f"the broker has failed: {self.failure!r}") from self.failure
 
+    def catch_up(self) -> None:
+        """Wait for the end of a turn that is under way: it notes a packet after it has sent it."""
+        if self._thread and self._thread is not threading.current_thread():
+            job = _Job(int)
+            self._jobs.append(job)
+            self.broker.wake()
+            if not self._is_ending:
+                job.done.wait(_MOMENT_S)
+
     def settle(self) -> None:
         """Wait until the broker has handled what it has: a turn has begun and ended."""
         for _ in range(2):
@@ -176,7 +193,7 @@ class Server:
         self._join()
         for line in list(self.network.lines):
             line.late.clear()
-            reset(line.sock)
+            reset(line.raw)
         self.network.lines.clear()
         loop = self.broker.loop
         loop.close = lambda: None  # close() only gives back what the process has

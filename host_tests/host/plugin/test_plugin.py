@@ -60,7 +60,8 @@ def test_a_passed_test_has_none(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("tls=True", "tls: slotmq has no TLS yet"),
+        ("tls=1", "tls: expected True or False, not 1"),
+        ("tls=True, runtime='micropython'", "tls: not with runtime="),
         ("version=4", "version: expected 3 (for 3.1 and 3.1.1) or 5, not 4"),
         ("board='PICO'", "board: expected one of ESP32_GENERIC"),
         ("runtime='pypy'", "runtime: expected cpython or micropython, not 'pypy'"),

@@ -222,11 +222,11 @@ class Tls:
 
     def register(self, stream, mask):
         self._register(stream, mask)
-        if type(stream) is TlsStream:
+        if isinstance(stream, TlsStream):
             stream.mask = mask
 
     def modify(self, stream, mask):
-        if type(stream) is TlsStream:
+        if isinstance(stream, TlsStream):
             stream.mask = mask
             mask |= _OUT if stream.is_blocked else 0
         self._modify(stream, mask)
@@ -245,7 +245,7 @@ class Tls:
         shaken = False
         for fd, event in events:
             stream = self.poller.streams[fd]
-            if type(stream) is TlsStream:
+            if isinstance(stream, TlsStream):
                 if stream.why:
                     if shaken and not stream.is_blocked:
                         continue  # in one of the next turns

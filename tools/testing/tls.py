@@ -1,0 +1,61 @@
+"""TLS of a test's broker: a throw-away certificate for each process, and connections over it."""
+
+import atexit
+import shutil
+import socket
+import ssl
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from slotmq.platform.sockets_cpython import Stream
+from slotmq.platform.tls_cpython import Tls, TlsStream
+
+from .network import HOST, Line, Network
+from .options import WrongOptions
+
+_DAYS = 1
+
+
+class TlsLine(Line, TlsStream):
+    """A connection over TLS."""
+
+    def __init__(
+        self, tls: Any, sock: socket.socket, context: ssl.SSLContext, network: Network
+    ) -> None:
+        super().__init__(tls, Stream(sock), context)  # type: ignore[no-untyped-call]
+        self.begin(network, sock)
+
+
+def opener(loop: Any, context: ssl.SSLContext) -> Callable[[socket.socket, Network], Line]:
+    """What makes a connection of a socket that was accepted; as tls_cpython.acceptor()."""
+    poller = loop.poller
+    while hasattr(poller, "inner_poller"):
+        poller = poller.inner_poller
+    tls = poller.tls = getattr(poller, "tls", None) or Tls(loop, poller)
+    return lambda sock, network: TlsLine(tls, sock, context, network)
+
+
+@cache
+def authority() -> Path:
+    """The folder with ca.crt, and a server's certificate for localhost and 127.0.0.1; until the
+    process ends. WrongOptions: a package is missing."""
+    try:
+        from ..certs import Authority
+    except ImportError as error:
+        text = f"tls: {error.name} is missing; the extra `certs` of slotmq brings it"
+        raise WrongOptions(text) from None
+    folder = Path(tempfile.mkdtemp(prefix="slotmq-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Authority(folder).issue("server", "localhost", ("localhost", HOST, "::1"), _DAYS)
+    return folder
+
+
+@cache
+def context() -> ssl.SSLContext:
+    """What the broker serves with that certificate."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.load_cert_chain(authority() / "server.crt", authority() / "server.key")
+    return made
