@@ -1,8 +1,8 @@
 """`slotmq telemetry`: makes tables of recordings: bundles -> bronze -> silver -> gold -> report.
 
 commands
-    command.py         bronze, silver, gold, ingest, report, season
-    more_commands.py   live, delta, pack
+    command.py         ingest, build, report, season
+    more_commands.py   live, optimize, sql, pack
     demo.py            the demo
 reading
     segment.py         parses one segment; standard library only
@@ -10,18 +10,18 @@ reading
     manifest.py        the bundles of a harvest folder, divided into tasks
     harvest_source.py  Spark source `slotmq`: a harvest folder
 tables
-    lake.py            the folder of tables: layout, commits, locks
+    lake.py            the folder of Delta tables: files, transactions, locks
     schemas.py         the columns of every table
-    bronze.py, bronze_files.py   bronze and quarantine
-    build.py           order of the steps of silver and gold
-    silver.py          messages, events, anchors
+    engine.py          runs tasks, in this process or in Spark's
+    bronze.py          bronze and quarantine
+    build.py           which boards have something new; makes silver and gold of them
+    silver.py          messages, events, anchors and losses of one board
     payloads.py        what a payload is: number, JSON, CBOR, text, bytes
-    bridges.py         messages that several brokers recorded
-    gold.py, gold_health.py      tables of messages; of clients and boards
+    gold.py, gold_health.py, json_numbers.py   figures of one board
+    names.py           boards.toml
     report.py, report_charts.py  the HTML page
-    delta.py           copies as Delta tables
-clocks and losses of one board, without Spark
-    board_task.py      what Spark computes once for each board
+clocks and losses of one board
+    board_task.py      from the facts about a board to what follows from them
     clock.py, bounds.py          wall time of records from anchors
     anchors.py         which anchors of a boot are trusted
     boot_order.py, chains.py     boots that contradict each other
@@ -33,6 +33,6 @@ live source (`slotmq_ring`)
     ring_index.py      what the driver knows of a ring
     ring_fetch.py      what an executor fetches
 Spark
-    session.py, cluster.py, submit.py   session, executors, spark-submit
+    session.py, master.py, cluster.py, submit.py   session, executors, spark-submit
 season/                generated recordings whose truth is known, for tests and the demo
 """

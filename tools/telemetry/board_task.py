@@ -1,13 +1,11 @@
-"""What Spark computes once for each board: from a board's facts (Arrow) to its clocks, trusted
-anchors and losses (Arrow). clock.py, own_clock.py and losses.py do the work."""
+"""From a board's facts to its clocks, trusted anchors and losses. clock.py, own_clock.py and
+losses.py do the work."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
-
-import pyarrow as pa
 
 from . import segment as s
 from .anchors import Anchor
@@ -16,46 +14,12 @@ from .clock import Boot, Stretch
 from .losses import NO_SEGMENT, QUARANTINED, Hole, Loss, Told, losses
 from .own_clock import clocks
 
-_BOUND = [(f"{side}_{what}", pa.int64()) for side in ("before", "after") for what in
-          ("ms", "low", "high")]  # fmt: skip
-ANSWERS = pa.schema(
-    [
-        ("board", pa.string()),
-        ("answer", pa.string()),  # piece, anchor, loss
-        ("boot", pa.int64()),
-        ("stretch", pa.int64()),
-        ("passed", pa.int64()),
-        ("wraps", pa.int64()),
-        ("clock", pa.string()),
-        *_BOUND,
-        ("seq", pa.int64()),  # of an anchor; of a loss the first
-        ("last", pa.int64()),
-        ("boots", pa.int64()),
-        ("believed", pa.bool_()),
-        ("quality", pa.string()),
-        ("anchor_us", pa.int64()),
-        ("error_ms", pa.int64()),
-        ("reasons", pa.list_(pa.string())),
-        ("segments", pa.list_(pa.int64())),
-        ("from_us", pa.int64()),
-        ("to_us", pa.int64()),
-    ]
-)
 Row = dict[str, Any]
 Clock = dict[tuple[int, int, int], Piece]  # by boot, stretch and anchors that have passed
 
 
-def solve(table: pa.Table) -> pa.Table:
-    """The answers for the board whose facts these are."""
-    rows = table.to_pylist()
-    found = answers(rows)
-    columns = [pa.array([row.get(field.name) for row in found], field.type) for field in ANSWERS]
-    return pa.Table.from_arrays(columns, schema=ANSWERS)
-
-
 def answers(rows: list[Row]) -> list[Row]:
-    """The same, as rows."""
-    board = rows[0]["board"]
+    """Pieces of clocks, anchors and losses, for the board whose facts these are."""
     boots = [*_boots(rows)]
     pieces, trusted = clocks(boots)
     clock = {piece.where: piece for piece in pieces}
@@ -63,8 +27,7 @@ def answers(rows: list[Row]) -> list[Row]:
     for boot in boots:
         for anchor in boot.anchors:
             found.append(_anchor(boot, anchor, (boot.boot, anchor.seq) in trusted))
-    found += _losses(rows, clock)
-    return [{"board": board, **row} for row in found]
+    return [*found, *_losses(rows, clock)]
 
 
 def _of(rows: Iterable[Row], fact: str) -> list[Row]:
@@ -113,7 +76,7 @@ def _anchor(boot: Boot, anchor: Anchor, trusted: bool) -> Row:
         "seq": anchor.seq,
         "believed": trusted,
         "quality": s.QUALITIES.get(anchor.quality, str(anchor.quality)),
-        "anchor_us": anchor.wall_ms * 1000,
+        "anchor": anchor.wall_ms * 1000,
         "error_ms": anchor.error_ms,
     }
 
@@ -153,20 +116,22 @@ def _torn(rows: list[Row]) -> Iterable[tuple[int, int]]:
             yield boot, boots[boot]["seq"] + 1
 
 
-def _loss(loss: Loss, after: Row | None, boot: Row | None, clock: Clock) -> Row:
+def _loss(loss: Loss, behind: Row | None, boot: Row | None, clock: Clock) -> Row:
     """A loss, and when: between the records around it, or behind the last of its boot."""
     hole = loss.hole
-    row: Row = {"answer": "loss", "boot": hole.boot, "seq": hole.first, "last": hole.last}
-    row |= {"boots": hole.boots, "reasons": loss.reasons, "segments": loss.segments}
-    if after is not None:
-        where = hole.boot, after["stretch"], after["passed"]
-        row["to_us"] = _wall(clock[where], after["uptime_ms"])
-        if after["passed_before"] is not None:
-            where = hole.boot, after["stretch_before"], after["passed_before"]
-            row["from_us"] = _wall(clock[where], after["uptime_before"])
+    row: Row = {"answer": "loss", "boot": hole.boot, "boots": hole.boots}
+    row |= {"first_seq": hole.first, "last_seq": hole.last, "after": None, "before": None}
+    row |= {"reasons": loss.reasons, "segments": loss.segments}
+    row["lost"] = None if hole.last is None else hole.last - hole.first + 1
+    if behind is not None:
+        where = hole.boot, behind["stretch"], behind["passed"]
+        row["before"] = _wall(clock[where], behind["uptime_ms"])
+        if behind["passed_before"] is not None:
+            where = hole.boot, behind["stretch_before"], behind["passed_before"]
+            row["after"] = _wall(clock[where], behind["uptime_before"])
     elif boot is not None:
         where = hole.boot, boot["stretch"], boot["passed"]
-        row["from_us"] = _wall(clock[where], boot["uptime_ms"])
+        row["after"] = _wall(clock[where], boot["uptime_ms"])
     return row
 
 

@@ -1,124 +1,145 @@
-"""Builds silver and gold: which tables are read and written, and in which order.
+"""Makes silver and gold of the boards that have something new.
 
-The transformations are in silver.py, bridges.py and gold*.py.
+A file of silver is called by a hash of the files of bronze and quarantine that it was made from,
+and one of gold by a hash of those of silver: so what is up to date shows by the names of the
+files, and a run that was killed is simply repeated. The last table that a step commits (messages,
+boards) has a file for each board that is done.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from . import bridges, bronze, gold, gold_health, schemas, silver
-from .lake import Lake
-from .schemas import ANCHORS, EVENTS, LOSSES, MESSAGES
+from . import gold, gold_health, names, silver
+from .engine import Engine, Task, Work
+from .lake import File, Lake, board_of, write
+from .names import Named
+from .schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
-SILVER = {"messages": MESSAGES, "events": EVENTS, "anchors": ANCHORS, "losses": LOSSES}
-GOLD = {
-    "traffic": schemas.TRAFFIC,
-    "readings": schemas.READINGS,
-    "silences": schemas.SILENCES,
-    "gaps": schemas.GAPS,
-    "sensors": schemas.SENSORS,
-    "audit": schemas.AUDIT,
-    "sessions": schemas.SESSIONS,
-    "boots": schemas.BOOTS,
-    "boards": schemas.BOARDS,
-}
-_BY_DAY = ("messages", "events")
+_MADE = "2"  # another number lets all be made anew: for another way to make it
+Files = dict[str, dict[str, list[str]]]  # by board and table, their paths
 
 
-def build_silver(spark: SparkSession, lake: Lake) -> None:
-    """Make all of silver anew from bronze, and publish it at once."""
-    with lake.need("bronze").locked("silver"):
-        _build_silver(spark, lake)
+def build_silver(engine: Engine, lake: Lake) -> int:
+    """-> how many boards had something new."""
+    lake.need(BRONZE)
+    with lake.locked("silver"):
+        sources = _of_boards(lake, (BRONZE, QUARANTINE))
+        return _build(engine, lake, sources, SILVER, make_silver, {})
 
 
-def _build_silver(spark: SparkSession, lake: Lake) -> None:
-    frames, bad = bronze.read(spark, lake), bronze.quarantine(spark, lake)
-    with lake.staging("silver-steps") as steps, lake.staging("silver") as written:
-        records = kept(spark, silver.ordered(frames), steps / "ordered")
-        answers = kept(spark, silver.solved(silver.facts(records, bad)), steps / "solved")
-        timed = silver.timed(records, answers)
-        bridged = kept(spark, bridges.bridged(records), steps / "bridged")
-        shared = kept(spark, bridges.shared(records), steps / "shared")
-        found = {
-            "messages": bridges.resolved(silver.messages(timed), records, bridged, shared),
-            "events": silver.events(timed),
-            "anchors": anchors(answers),
-            "losses": losses(answers),
-        }
-        for name, rows in found.items():
-            write(rows, SILVER[name], written / name, by_day=name in _BY_DAY)
-        lake.publish("silver", written)
+def build_gold(engine: Engine, lake: Lake) -> int:
+    """-> how many boards had something new."""
+    if lake.open(SILVER["messages"]) is None:
+        return 0  # nothing was readable yet
+    called = names.read(lake.folder)
+    with lake.locked("gold"):
+        sources = _of_boards(lake, SILVER.values())
+        return _build(engine, lake, sources, GOLD, make_gold, called)
 
 
-def build_gold(spark: SparkSession, lake: Lake) -> None:
-    """Make all of gold anew from silver, and publish it at once."""
-    with lake.need("silver").locked("gold"):
-        _build_gold(spark, lake)
+def _of_boards(lake: Lake, tables: Iterable[Table]) -> Files:
+    found: Files = defaultdict(lambda: defaultdict(list))
+    for table in tables:
+        for path in lake.files(table):
+            if (board := board_of(path)) is not None:
+                found[board][table.name].append(path)
+    return found
 
 
-def _build_gold(spark: SparkSession, lake: Lake) -> None:
-    messages, events, believed, lost = (
-        read(spark, lake, "silver", name, schema) for name, schema in SILVER.items()
+def _build(
+    engine: Engine, lake: Lake, sources: Files, tables: dict[str, Table],
+    make: Any, called: dict[str, Named],
+) -> int:  # fmt: skip
+    *_, last = tables.values()
+    there = {PurePosixPath(path).stem for path in lake.files(last)}
+    work: list[Work] = []
+    for board, files in sorted(sources.items()):
+        named = astuple(called[board]) if board in called else None
+        told = repr((_MADE, board, sorted((t, sorted(p)) for t, p in files.items()), named))
+        name = hashlib.sha256(told.encode()).hexdigest()[:24]
+        if name not in there:
+            work.append({"board": board, "name": name, "files": files, "named": named})
+    if work:
+        task: Task = partial(make, lake.folder)
+        made = engine.run(task, work, _size(lake.folder, work))
+        _commit(lake, tables.values(), {each["board"] for each in work}, made)
+    return len(work)
+
+
+def _size(folder: Path, work: Iterable[Work]) -> int:
+    paths = (folder / t / p for each in work for t, some in each["files"].items() for p in some)
+    return sum(path.stat().st_size for path in paths)
+
+
+def _commit(lake: Lake, tables: Iterable[Table], boards: set[str], made: list[File]) -> None:
+    """Of these boards what was made replaces what was there."""
+    by_table: dict[str, list[File]] = defaultdict(list)
+    for file in made:
+        by_table[file.table].append(file)
+    for table in tables:
+        whose = "recorder" if table is BRIDGED else "board"
+        added = {file.path for file in by_table[table.name]}
+        there = {path for path in lake.files(table) if board_of(path, whose) in boards}
+        new = [file for file in by_table[table.name] if file.path not in there]
+        lake.commit(table, new, sorted(there - added))
+
+
+def read(folder: Path, table: Table, paths: Iterable[str], board: str) -> pa.Table:
+    """These files, with the columns that are in their paths."""
+    found = []
+    for path in paths:
+        rows = pq.ParquetFile(folder / table.name / path).read()
+        for part in table.parts:
+            whose = pa.array([board_of(path, part)], pa.string()).take(
+                pa.array([0] * rows.num_rows, pa.int8())
+            )
+            rows = rows.append_column(part, whose)
+        found.append(rows.select(table.schema.names).cast(table.schema))
+    return pa.concat_tables(found) if found else table.schema.empty_table()
+
+
+def make_silver(folder: Path, work: Work) -> Iterator[File]:
+    """The files of a board."""
+    board, files, name = work["board"], work["files"], work["name"]
+    frames = read(folder, BRONZE, files.get("bronze", ()), board)
+    bad = read(folder, QUARANTINE, files.get("quarantine", ()), board).to_pylist()
+    for table, rows in silver.of_board(board, frames, bad).items():
+        if table != "bridged":
+            yield write(folder, SILVER[table], rows, name, board)
+            continue
+        for origin in sorted({*rows.column("board").to_pylist()}):
+            some = rows.filter(pc.equal(rows.column("board"), origin))
+            yield write(folder, BRIDGED, some, name, origin, board)
+
+
+def make_gold(folder: Path, work: Work) -> Iterator[File]:
+    """The files of a board."""
+    board, files, name = work["board"], work["files"], work["name"]
+    told = gold.Silver(
+        **{n: read(folder, t, files.get(t.name, ()), board) for n, t in SILVER.items()}
     )
-    with lake.staging("gold-steps") as steps, lake.staging("gold") as written:
-        numbers = kept(spark, gold.values(messages), steps / "values")
-        found = {
-            "traffic": gold.traffic(messages),
-            "readings": gold.readings(numbers),
-            "silences": gold.silences(messages, lost),
-            "gaps": gold.gaps(lost),
-            "sensors": gold.sensors(numbers),
-            "audit": gold.audit(messages, lost),
-            "sessions": gold_health.sessions(events, messages),
-            "boots": gold_health.boots(messages, events),
-            "boards": gold_health.boards(messages, events, lost, believed),
-        }
-        for name, rows in found.items():
-            write(rows, GOLD[name], written / name)
-        lake.publish("gold", written)
-
-
-def kept(spark: SparkSession, rows: DataFrame, path: Path) -> DataFrame:
-    """Write an intermediate step, and go on from the file."""
-    rows.write.parquet(str(path))
-    return spark.read.schema(rows.schema).parquet(str(path))
-
-
-def write(rows: DataFrame, schema: StructType, path: Path, *, by_day: bool = False) -> None:
-    """One table, with exactly the columns of its schema."""
-    chosen = rows.select([f.col(column.name).cast(column.dataType) for column in schema])
-    writer = chosen.write.partitionBy("day") if by_day else chosen.write
-    writer.parquet(str(path))
-
-
-def anchors(answers: DataFrame) -> DataFrame:
-    """Every anchor, and whether it is believed."""
-    rows = answers.where("answer = 'anchor'")
-    return rows.withColumn("anchor", f.timestamp_micros("anchor_us"))
-
-
-def losses(answers: DataFrame) -> DataFrame:
-    """Every run of lost records."""
-    return answers.where("answer = 'loss'").select(
-        "board",
-        "boot",
-        "boots",
-        f.col("seq").alias("first_seq"),
-        f.col("last").alias("last_seq"),
-        (f.col("last") - f.col("seq") + 1).alias("lost"),
-        "reasons",
-        "segments",
-        f.timestamp_micros("from_us").alias("after"),
-        f.timestamp_micros("to_us").alias("before"),
-    )
-
-
-def read(spark: SparkSession, lake: Lake, part: str, name: str, schema: StructType) -> DataFrame:
-    """A table of silver or gold."""
-    rows = spark.read.schema(schema).parquet(str(lake.folder / part / name))
-    return rows.select(schema.names)
+    sent = gold.Sent(told)
+    timed = gold.Numbers(sent)
+    for table, rows in {
+        "traffic": gold.traffic(board, sent),
+        "readings": gold.readings(board, timed),
+        "silences": gold.silences(board, told),
+        "gaps": gold.gaps(board, told),
+        "sensors": gold.sensors(board, timed),
+        "audit": gold.audit(board, sent, told.holes),
+        "sessions": gold_health.sessions(board, told),
+        "boots": gold_health.boots(board, told),
+        "boards": gold_health.boards(board, told, work["named"] and Named(*work["named"])),
+    }.items():
+        yield write(folder, GOLD[table], rows, name, board)

@@ -1,8 +1,9 @@
-"""`slotmq telemetry`: the group of commands, and those from bronze to report. Spark is loaded only
-by the commands that need it."""
+"""`slotmq telemetry`: the group of commands, and those from a harvest to a report. Spark is loaded
+only where there is much to do."""
 
 from __future__ import annotations
 
+import os
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,15 @@ import click
 from ..errors import ToolError
 from ..harvest.manifest import locked
 from . import demo, manifest, more_commands
-from .lake import Lake
+from . import master as masters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_FOR_SPARK = ("pyspark", "pyarrow", "cbor2")
+    from .engine import Engine
+    from .lake import Lake
+
+_FOR_TABLES = ("pyarrow", "deltalake", "cbor2")
 _folder = click.Path(path_type=Path, file_okay=False)
 _harvest = click.argument("harvest", type=_folder)
 _lake = click.argument("tables", type=_folder)
@@ -55,13 +59,13 @@ def telemetry() -> None:
     HARVEST is a folder that `slotmq harvest` fills. TABLES is a folder that these commands
     fill: bronze has each record as it was decoded; silver has each message and event once,
     with its time; gold has figures, such as traffic, gaps and sensors that stand still. All
-    are Parquet files, which other programs may read at any time.
+    are Delta tables, which other programs may read at any time.
     """
 
 
 def session(master: str | None) -> SparkSession:
     """A Spark session; ToolError if something that it needs is missing."""
-    installed(*_FOR_SPARK)
+    installed("pyspark", *_FOR_TABLES)
     from . import cluster
 
     return cluster.session(master)
@@ -75,52 +79,57 @@ def installed(*names: str) -> None:
         raise ToolError(f"{names_missing} not installed: pip install 'slotmq[telemetry]'")
 
 
+def engine(master: str | None) -> Engine:
+    """Spark where there is much to do, or where a master is named."""
+    installed(*_FOR_TABLES)
+    from .engine import Engine
+
+    if master is not None:
+        masters.check(master)
+    is_named = master is not None or "SPARK_ENV_LOADED" in os.environ
+    return Engine(lambda: session(master), always=is_named)
+
+
 @telemetry.command()
 @_harvest
 @_lake
 @_master
-def bronze(harvest: Path, tables: Path, master: str | None) -> None:
-    """Decode what is new in HARVEST into bronze."""
-    lines = manifest.read(harvest)
-    lake = Lake(tables).made()
-    installed(*_FOR_SPARK)
-    from . import bronze as step
+def ingest(harvest: Path, tables: Path, master: str | None) -> None:
+    """Add what is new in HARVEST to TABLES: bronze, silver and gold.
 
-    step.check_folder(lake, harvest)  # before Spark starts, which takes seconds
-    taken = step.ingest(session(master), harvest, lake)
+    Of silver and gold only the boards are made anew that have something new. Spark starts only
+    if there is much to do, or with --master.
+    """
+    lines = manifest.read(harvest)
+    runner = engine(master)
+    from . import bronze
+    from .lake import Lake
+
+    lake = Lake(tables).made()
+    taken = bronze.ingest(runner, harvest, lake)
     there = sum(bool(line.path) for line in lines)  # a line without a path was merged into another
     new = sum(bool(line.path) for line in lines[taken.first :])
     click.echo(f"bronze: {new} new bundles, {there} in total")
-
-
-def rebuild(part: str, source: str, tables: Path, master: str | None) -> None:
-    """Rebuild silver or gold from the step before it."""
-    lake = Lake(tables).need(source)
-    spark = session(master)
-    from . import build
-
-    make, names = {
-        "silver": (build.build_silver, build.SILVER),
-        "gold": (build.build_gold, build.GOLD),
-    }[part]
-    make(spark, lake)
-    click.echo(f"{part}: {', '.join(names)}")
+    if there or new:
+        _build(runner, lake)
 
 
 @telemetry.command()
 @_lake
 @_master
-def silver(tables: Path, master: str | None) -> None:
-    """Rebuild silver from bronze."""
-    rebuild("silver", "bronze", tables, master)
+def build(tables: Path, master: str | None) -> None:
+    """Make silver and gold of what is new in bronze, as ingest does."""
+    runner = engine(master)
+    from .lake import Lake
+
+    _build(runner, Lake(tables))
 
 
-@telemetry.command()
-@_lake
-@_master
-def gold(tables: Path, master: str | None) -> None:
-    """Rebuild gold from silver."""
-    rebuild("gold", "silver", tables, master)
+def _build(runner: Engine, lake: Lake) -> None:
+    from . import build as step
+
+    for name, make in (("silver", step.build_silver), ("gold", step.build_gold)):
+        click.echo(f"{name}: {make(runner, lake)} boards with something new")
 
 
 @telemetry.command()
@@ -128,24 +137,12 @@ def gold(tables: Path, master: str | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def report(tables: Path, file: Path) -> None:
     """Write an HTML page with charts of gold to FILE."""
-    lake = Lake(tables).need("gold")
-    installed("pyarrow", "matplotlib", "jinja2")
+    installed(*_FOR_TABLES, "matplotlib", "jinja2")
     from . import report as page
+    from .lake import Lake
 
-    page.write(lake, file)
+    page.write(Lake(tables), file)
     click.echo(f"report: {file}")
-
-
-@telemetry.command()
-@_harvest
-@_lake
-@_master
-@click.pass_context
-def ingest(ctx: click.Context, harvest: Path, tables: Path, master: str | None) -> None:
-    """Run bronze, silver and gold."""
-    ctx.invoke(bronze, harvest=harvest, tables=tables, master=master)
-    ctx.invoke(silver, tables=tables, master=master)
-    ctx.invoke(gold, tables=tables, master=master)
 
 
 @telemetry.command()

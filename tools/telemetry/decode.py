@@ -7,12 +7,14 @@ takes consecutive segments of up to some MiB; larger pieces are slower.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from . import segment as s
+from .manifest import Part
 
 SCHEMA = pa.schema(
     [
@@ -34,6 +36,7 @@ SCHEMA = pa.schema(
         ("reason", pa.string()),  # for a bad frame only
     ]
 )
+CHUNK = 1 << 20  # larger pieces are decoded more slowly
 SHOWN = 64  # bytes of a bad frame that quarantine keeps
 
 _RECORD = np.dtype(
@@ -248,3 +251,27 @@ def bad_batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     """Rows of quarantine; what a row does not name is null."""
     columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def frames_of(folder: Path, part: Part) -> Iterator[Any]:
+    """Arrow batches of one part; a bundle that is missing or cut is a bad frame."""
+    bundle = part.bundle
+    place = Place(bundle.path, bundle.line, part.start, bundle.harvested_ms)
+    step = max(1, CHUNK // bundle.segment_size) * bundle.segment_size
+    try:
+        with (folder / bundle.path).open("rb") as file:
+            file.seek(part.start)
+            for start in range(part.start, part.end, step):
+                data = file.read(min(step, part.end - start))
+                place = place._replace(offset=start)
+                yield from decode(data, bundle.segment_size, place)
+                if len(data) < min(step, part.end - start):
+                    yield _missing(place._replace(offset=start + len(data)), "cut bundle")
+                    return
+    except OSError as error:
+        yield _missing(place, f"unreadable bundle: {error.strerror}")
+
+
+def _missing(place: Place, reason: str) -> Any:
+    row = {"line": place.line, "offset": place.offset, "harvested_ms": place.harvested_ms}
+    return bad_batch([{**row, "file": place.file, "reason": reason}])

@@ -108,11 +108,11 @@ def recorded(board: Board, harvest: Callable[[Board], None], count: Callable[[],
 
 def messages(folder: Path) -> int:
     """How many messages of the boards a harvest folder has, each counted once."""
-    from . import harvest_source, manifest
+    from . import decode, manifest
 
     found = set()
     for part in (part for some in manifest.parts(manifest.read(folder)) for part in some):
-        for batch in harvest_source.frames_of(folder, part):
+        for batch in decode.frames_of(folder, part):
             rows = batch.select(["board", "boot", "seq", "topic", "type"]).to_pylist()
             found |= {
                 (row["board"], row["boot"], row["seq"])
@@ -153,7 +153,7 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
 
     if folder.exists() and any(folder.iterdir()):
         raise ToolError(f"{folder} is not empty")
-    command.installed("pyspark", "pyarrow", "cbor2", "matplotlib")
+    command.installed("pyarrow", "deltalake", "cbor2", "matplotlib")
     bundles, tables, page = folder / "harvest", folder / "tables", folder / "report.html"
 
     def harvest(board: Board) -> None:

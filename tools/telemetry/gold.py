@@ -1,274 +1,334 @@
-"""Gold tables of messages: traffic, readings, silences, sensors, audit.
+"""Gold of one board: traffic, readings, silences, gaps, sensors, audit. With numpy, no Spark.
 
-A topic belongs to a board, since every board is a broker of its own: the one whose message it
-first was, for one that a bridge brought.
-
-Each function makes one table from tables of silver. A message whose time is unknown, or not known
-to the hour, is in no table about time.
+A topic belongs to a board, since every board is a broker of its own. So a board's messages are
+those that it recorded, and those of its own that other boards have and it has not (`bridged`).
+A message whose time is unknown, or not known to the hour, is in no table about time.
+Sessions and health are in gold_health.py.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as f
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-WINDOW = "1 hour"
-WINDOW_S = 3600
+from . import json_numbers
+from .schemas import GOLD
+
+HOUR_S = 3600
+HOUR_US, DAY_US = HOUR_S * 1_000_000, 86_400_000_000
 QUIET_TIMES, QUIET_S, QUIET_OF = 5, 60, 5  # longer than usual, at least, of so many messages
 FLAT_COUNT, FLAT_S = 10, 3600
 DRIFT_COUNT, DRIFT_S, DRIFT_R2 = 20, 6 * 3600, 0.7
-SHRINK = 2.0**-600  # a power of two changes no digit; the square of the greatest double is one
-LARGE = 1e100
 COUNTER = "n"  # the field in which a publisher counts its messages
 COUNTED = 5  # values, from which on a counter shows as one
-_NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+Row = dict[str, Any]
 
 
-def seconds(since: str, until: str) -> Column:
-    """Between two times, with a fraction."""
-    return (f.unix_micros(until) - f.unix_micros(since)) / f.lit(1_000_000.0)
+@dataclass(frozen=True)
+class Silver:
+    """Tables of silver of one board."""
+
+    messages: pa.Table
+    bridged: pa.Table  # of which it is the origin
+    events: pa.Table
+    anchors: pa.Table
+    losses: pa.Table
+
+    @cached_property
+    def holes(self) -> Any:
+        """Boot and first number of each loss, in order, as `identities` has them."""
+        boots = self.losses.column("boot").to_numpy()
+        return np.sort(identities(boots, self.losses.column("first_seq").to_numpy()))
 
 
-def is_finite(number: Column) -> Column:
-    """Neither infinite nor NaN, which Spark takes for greater than all."""
-    return f.abs(number) < f.lit(math.inf)
+def identities(boots: Any, seqs: Any) -> Any:
+    """Boot and number as one, in the same order."""
+    return boots.astype(np.uint64) << np.uint64(32) | seqs.astype(np.uint64)
 
 
-def mean() -> Column:
-    """Of `value`; between the least and the greatest, where their sum is too large for a double
-    too."""
-    plain, shrunk = f.avg("value"), f.avg(f.col("value") * SHRINK) / SHRINK
-    held = f.greatest(f.least(shrunk, f.max("value")), f.min("value"))
-    return f.when(is_finite(plain), plain).otherwise(held)
+def own(rows: pa.Table) -> Any:
+    """The same of a table."""
+    return identities(rows.column("boot").to_numpy(), rows.column("seq").to_numpy())
 
 
-def trend(of: Callable[[Column, Column], Column], shrink: float = 1.0) -> Column:
-    """Slope or fit of `value` by `_days`; null where it is too large for a double.
+def placed(rows: pa.Table) -> Any:
+    """Which rows have a time that is known well enough to say in which hours they may be."""
+    error = pc.fill_null(rows.column("wall_error_us"), HOUR_US + 1).to_numpy()
+    return error <= HOUR_US
 
-    Sums of products of large numbers are: those of the shrunk ones count there.
+
+def table(name: str, board: str, columns: dict[str, Any]) -> pa.Table:
+    """A table of gold of these columns."""
+    schema = GOLD[name].schema
+    some = next(iter(columns.values()))
+    columns = {"board": [board] * len(some), **columns}
+    made = []
+    for field in schema:
+        values = columns[field.name]
+        if field.type == pa.timestamp("us", "UTC") and isinstance(values, np.ndarray):
+            values = pa.array(values.astype(np.int64))
+        made.append(pa.array(values).cast(field.type))
+    return pa.Table.from_arrays(made, schema=schema)
+
+
+def rows(name: str, found: list[Row]) -> pa.Table:
+    """The same of rows."""
+    schema = GOLD[name].schema
+    columns = [pa.array([row.get(field.name) for row in found], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+class Groups:
+    """Rows sorted by some keys, with where each group of equal keys begins.
+
+    `keys` are all, the first the most significant; the first `count` of them make a group.
     """
-    days = f.col("_days")
-    plain, shrunk = of(f.col("value"), days), of(f.col("value") * SHRINK, days) / shrink
-    found = f.when(f.max(f.abs("value")) > LARGE, shrunk).otherwise(plain)
-    return f.when(is_finite(found), found)
+
+    def __init__(self, keys: tuple[Any, ...], count: int) -> None:
+        self.order = np.lexsort(keys[::-1])
+        self.keys = tuple(key[self.order] for key in keys)
+        begins = np.zeros(len(self.order), bool)
+        begins[:1] = True
+        for key in self.keys[:count]:
+            begins[1:] |= key[1:] != key[:-1]
+        self.begins = begins
+        self.starts = np.flatnonzero(begins)
+        self.counts = np.diff(np.append(self.starts, len(self.order)))
+
+    def sum(self, values: Any) -> Any:
+        """Of values in the order of the groups."""
+        if not len(self.starts):
+            return np.zeros(0, values.dtype)
+        return np.add.reduceat(values, self.starts)
+
+    def each(self, of_group: Any) -> Any:
+        """What is of a group, for each of its rows."""
+        return np.repeat(of_group, self.counts)
+
+    @property
+    def ends(self) -> Any:
+        return self.starts + self.counts - 1
 
 
-def is_placed() -> Column:
-    """Whether the time of a row is known well enough to say in which windows it may be."""
-    close = f.col("wall").isNotNull() & (f.col("wall_error_us") <= WINDOW_S * 1_000_000)
-    return f.coalesce(close, f.lit(False))
+class Sent:
+    """What tables of messages are made of: the board's, those that only others have recorded
+    behind its own, and the numbers in them."""
 
-
-def source() -> Column:
-    """The board whose message it first was."""
-    return f.coalesce("origin_board", "board").alias("board")
-
-
-def window_start() -> Column:
-    return f.window("wall", WINDOW).getField("start")
-
-
-def traffic(messages: DataFrame) -> DataFrame:
-    """Messages and bytes of each topic of a board in each hour."""
-    return (
-        messages.where(is_placed())
-        .groupBy(source(), "topic", window_start().alias("start"))
-        .agg(
-            f.count("*").alias("messages"),
-            f.sum(f.length("payload")).alias("bytes"),
-            f.count_if(f.col("qos") > 0).alias("acknowledged"),
-            f.count_if("retain").alias("retained"),
-            f.count_if("possible_duplicate").alias("possible_duplicates"),
-            (f.count("*") / f.lit(float(WINDOW_S))).alias("rate"),
+    def __init__(self, silver: Silver) -> None:
+        self.rows = _with_bridged(silver)
+        self.recorded = silver.messages.num_rows
+        topic = self.rows.column("topic").combine_chunks().dictionary_encode()
+        self.topics, self.topic = topic.dictionary, topic.indices.to_numpy()
+        self.identity, self.placed = own(self.rows), placed(self.rows)
+        self.wall = pc.fill_null(self.rows.column("wall").cast(pa.int64()), 0).to_numpy()
+        number = self.rows.column("number")
+        plain = np.flatnonzero(number.is_valid().to_numpy())
+        names: dict[str, int] = {"": 0}
+        found = [(plain, np.zeros(len(plain), np.int64), number.drop_null().to_numpy())]
+        for name, places, values in self._fields():
+            code = names.setdefault(name, len(names))
+            found.append((places, np.full(len(places), code), values))
+        self.message, self.field, self.value = (
+            np.concatenate(part) for part in zip(*found, strict=True)
         )
-    )
+        self.fields = pa.array(names, pa.string())
+
+    def _fields(self) -> Iterator[json_numbers.Found]:
+        """The numbers of JSON objects, topic by topic."""
+        texts = self.rows.column("json").combine_chunks()
+        objects = pc.fill_null(pc.match_substring_regex(texts, r"^[ \t\r\n]*\{"), False)
+        whose = np.flatnonzero(objects.to_numpy(zero_copy_only=False))
+        groups = Groups((self.topic[whose],), 1)
+        for start, count in zip(groups.starts.tolist(), groups.counts.tolist(), strict=True):
+            here = whose[groups.order[start : start + count]]
+            for name, places, values in json_numbers.fields(texts.take(pa.array(here))):
+                yield name, here[places], values
+
+    def counters(self) -> Any:
+        """The counter of each message; NaN where it has none."""
+        found = np.full(len(self.topic), np.nan)
+        code = pc.index(self.fields, COUNTER).as_py()
+        some = (self.field == code) & (self.value == np.floor(self.value))
+        found[self.message[some]] = self.value[some]
+        return found
 
 
-def values(messages: DataFrame) -> DataFrame:
-    """Every number: a payload that is one, and the fields of an object on its first level."""
-    fields = f.from_json("json", "map<string,string>")
-    rows = messages.where(is_placed()).select(
-        source(), "boot", "seq", "topic", "wall", "number",
-        f.when(f.startswith(f.col("json"), f.lit("{")), fields).alias("_fields"),
-    )  # fmt: skip
-    plain = f.when(
-        f.col("number").isNotNull(),
-        f.array(f.struct(f.lit("").alias("key"), f.col("number").cast("string").alias("value"))),
-    )
-    return (
-        rows.withColumn("_each", f.explode(f.coalesce(plain, once("_fields"))))
-        .select("*", f.col("_each.key").alias("field"), f.col("_each.value").alias("_text"))
-        .where(f.rlike("_text", f.lit(_NUMBER)))
-        .withColumn("value", f.col("_text").try_cast("double"))
-        .where(is_finite(f.col("value")))  # 1e400 is none
-        .select("board", "boot", "seq", "topic", "field", "wall", "value")
-    )
+class Numbers:
+    """The numbers of known time."""
 
-
-def once(fields: str) -> Column:
-    """The entries of a map that has a name several times, as JSON may: the last of each.
-
-    They are sorted, so that the next one tells: of n no more than n * log n are compared."""
-    every, names = f.map_entries(fields), f.map_keys(fields)
-
-    def part(entry: Column, name: str) -> Column:
-        return entry.getField(name).alias(name)
-
-    def numbered(entry: Column, i: Column) -> Column:
-        return f.struct(part(entry, "key"), i.alias("i"), part(entry, "value"))
-
-    def lasts(there: Column) -> Column:
-        def is_last(entry: Column, i: Column) -> Column:
-            return ~f.get(there, i + 1).getField("key").eqNullSafe(entry.getField("key"))
-
-        return f.filter(there, is_last)
-
-    in_order = f.sort_array(f.transform(every, numbered))
-    kept = f.get(f.transform(f.array(in_order), lasts), f.lit(0))  # sorted once
-    several = f.transform(kept, lambda e: f.struct(part(e, "key"), part(e, "value")))
-    return f.when(f.size(f.array_distinct(names)) < f.size(names), several).otherwise(every)
-
-
-def readings(numbers: DataFrame) -> DataFrame:
-    """What each field of each topic of a board was in each hour."""
-    # Of a quarter, as the step between the greatest and the least double is none.
-    parts = f.percentile(f.col("value") / 4, f.array(*(f.lit(part) for part in (0.1, 0.5, 0.9))))
-    return (
-        numbers.groupBy("board", "topic", "field", window_start().alias("start"))
-        .agg(
-            f.count("*").alias("count"),
-            f.min("value").alias("min"),
-            f.max("value").alias("max"),
-            mean().alias("mean"),
-            parts.alias("_parts"),
-            (f.count("*") / f.lit(float(WINDOW_S))).alias("rate"),
+    def __init__(self, sent: Sent) -> None:
+        known = sent.placed[sent.message]
+        whose = sent.message[known]
+        self.topics, self.fields = sent.topics, sent.fields
+        self.field, self.value = sent.field[known], sent.value[known]
+        self.topic, self.at, self.identity = (
+            column[whose] for column in (sent.topic, sent.wall, sent.identity)
         )
-        .select(
-            "*", *((f.col("_parts")[i] * 4).alias(n) for i, n in enumerate(("p10", "p50", "p90")))
-        )
-    )
 
 
-def silences(messages: DataFrame, losses: DataFrame) -> DataFrame:
+def _with_bridged(silver: Silver) -> pa.Table:
+    names = ["boot", "seq", "topic", "client", "wall", "wall_error_us", "qos", "retain", "dup",
+             "payload", "number", "json"]  # fmt: skip
+    found = silver.messages.select(names)
+    if not silver.bridged.num_rows:
+        return found
+    order = [(name, "ascending") for name in ("recorder", "recorder_boot", "recorder_seq")]
+    others = silver.bridged.sort_by(order)
+    _, first = np.unique(own(others), return_index=True)
+    others = others.take(pa.array(first))
+    others = others.filter(pa.array(~np.isin(own(others), own(found))))
+    return pa.concat_tables([found, others.select(names)])
+
+
+def traffic(board: str, sent: Sent) -> pa.Table:
+    """Messages and bytes of each topic in each hour."""
+    groups = Groups((sent.topic[sent.placed], sent.wall[sent.placed] // HOUR_US), 2)
+    rows = sent.rows.filter(pa.array(sent.placed))
+    size = pc.binary_length(rows.column("payload")).to_numpy().astype(np.int64)
+    qos, retain = rows.column("qos").to_numpy(), rows.column("retain").to_numpy()
+    topic, hour = (key[groups.starts] for key in groups.keys)
+    return table("traffic", board, {
+        "topic": sent.topics.take(pa.array(topic)), "start": hour * HOUR_US,
+        "messages": groups.counts, "bytes": groups.sum(size[groups.order]),
+        "acknowledged": groups.sum((qos > 0)[groups.order].astype(np.int64)),
+        "retained": groups.sum(retain[groups.order].astype(np.int64)),
+        "rate": groups.counts / HOUR_S,
+    })  # fmt: skip
+
+
+def readings(board: str, timed: Numbers) -> pa.Table:
+    """What each field of each topic was in each hour."""
+    groups = Groups((timed.topic, timed.field, timed.at // HOUR_US, timed.value), 3)
+    topic, field, hour, _ = (key[groups.starts] for key in groups.keys)
+    value = groups.keys[3]
+    return table("readings", board, {
+        "topic": timed.topics.take(pa.array(topic)), "field": timed.fields.take(pa.array(field)),
+        "start": hour * HOUR_US, "count": groups.counts,
+        "min": value[groups.starts], "max": value[groups.ends],
+        "mean": groups.sum(value) / groups.counts,
+        **{f"p{part}": _percentile(groups, value, part) for part in (10, 50, 90)},
+        "rate": groups.counts / HOUR_S,
+    })  # fmt: skip
+
+
+def _percentile(groups: Groups, value: Any, part: int) -> Any:
+    """That lies between the two nearest."""
+    place = (groups.counts - 1) * (part / 100)
+    below = place.astype(np.int64)
+    low = value[groups.starts + below]
+    high = value[np.minimum(groups.starts + below + 1, groups.ends)]
+    return low + (high - low) * (place - below)
+
+
+def sensors(board: str, timed: Numbers) -> pa.Table:
+    """Per field: whether its value creeps in one direction, and since when it has not moved.
+
+    A counter does neither: the field `n`, or whole numbers of which more than half rise, and
+    none falls but to 0 or 1, where counting begins anew.
+    """
+    groups = Groups((timed.topic, timed.field, timed.at, timed.identity), 2)
+    topic, field, at, _ = groups.keys
+    value, starts, ends = timed.value[groups.order], groups.starts, groups.ends
+    step = np.zeros(len(value))
+    step[1:] = value[1:] - value[:-1]
+    step[starts] = 0
+    runs = np.flatnonzero(groups.begins | (step != 0))
+    last_run = runs[np.searchsorted(runs, ends, "right") - 1]
+    same, first, last = ends - last_run + 1, at[starts], at[ends]
+    slope, fits = _trend(groups, at, value)
+    names = timed.fields.take(pa.array(field[starts]))
+    counter = pc.equal(names, COUNTER).to_numpy(zero_copy_only=False)
+    counter = counter | _counts(groups, value, step)
+    lasts = (last - first >= DRIFT_S * 10**6) & (groups.counts >= DRIFT_COUNT)
+    drifts = ~counter & lasts & (np.nan_to_num(fits) >= DRIFT_R2) & (np.nan_to_num(slope) != 0)
+    return table("sensors", board, {
+        "topic": timed.topics.take(pa.array(topic[starts])), "field": names,
+        "count": groups.counts, "first": first, "last": last,
+        "drift_per_day": pa.array(slope, mask=np.isnan(slope)),
+        "drift_r2": pa.array(fits, mask=np.isnan(fits)), "drifts": drifts, "same": same,
+        "same_since": at[last_run], "counter": counter,
+        "flat": (same >= FLAT_COUNT) & (last - at[last_run] >= FLAT_S * 10**6),
+    })  # fmt: skip
+
+
+def _counts(groups: Groups, value: Any, step: Any) -> Any:
+    """Whether the values of a group are those of a counter."""
+    rises = groups.sum((step > 0).astype(np.int64)) * 2 > groups.counts
+    falls = groups.sum(((step < 0) & (value != 0) & (value != 1)).astype(np.int64))
+    parts = groups.sum((value != np.floor(value)).astype(np.int64))
+    return (groups.counts >= COUNTED) & rises & (falls == 0) & (parts == 0)
+
+
+def _trend(groups: Groups, at: Any, value: Any) -> tuple[Any, Any]:
+    """Slope a day and r² of the line that fits best; NaN where there is none."""
+    days = (at - groups.each(at[groups.starts])) / DAY_US
+    x = days - groups.each(groups.sum(days) / groups.counts)
+    y = value - groups.each(groups.sum(value) / groups.counts)
+    # Where no value differs, what rounding leaves of the mean is no slope.
+    moved = groups.sum((value != groups.each(value[groups.starts])).astype(np.int64))
+    y[groups.each(moved) == 0] = 0
+    xx, yy, xy = (groups.sum(a) for a in (x * x, y * y, x * y))
+    with np.errstate(all="ignore"):
+        slope = np.where(xx > 0, xy / xx, np.nan)
+        fits = np.where(xx > 0, np.where(yy > 0, xy * xy / (xx * yy), 1.0), np.nan)
+    return np.where(np.isfinite(slope), slope, np.nan), np.where(np.isfinite(fits), fits, np.nan)
+
+
+def silences(board: str, silver: Silver) -> pa.Table:
     """When a topic was quiet for much longer than it is usually; `restarted`: its broker was
     off or began anew meanwhile.
 
     Only what the recording shows: a pause in which records are lost, or messages of the topic
     have no time, is none.
     """
-    own = Window.partitionBy("board", "topic").orderBy("wall", "boot", "seq")
-    steps = (
-        messages.where(is_placed())
-        .select("board", "topic", "boot", "seq", "wall", f.struct("boot", "seq").alias("_end"))
-        .withColumn("after", f.lag("wall").over(own))
-        .withColumn("_begin", f.lag("_end").over(own))
-        .withColumn("restarted", f.col("_begin.boot") != f.col("boot"))
-        .withColumn("seconds", seconds("after", "wall"))
-        .where("after is not null")
-    )
-    usual = steps.groupBy("board", "topic").agg(
-        f.median("seconds").alias("usual_s"), f.count("*").alias("_steps")
-    )
-    long = steps.where(f.col("seconds") > QUIET_S).join(usual, ["board", "topic"])
-    quiet = long.where(
-        (f.col("seconds") > f.col("usual_s") * QUIET_TIMES) & (f.col("_steps") + 1 >= QUIET_OF)
-    )
-    shown = _without(quiet, losses.withColumnRenamed("first_seq", "seq"), "board")
-    return _without(shown, messages.where(~is_placed()), "board", "topic").withColumnRenamed(
-        "wall", "before"
-    )
+    topic = silver.messages.column("topic").combine_chunks().dictionary_encode()
+    code, identity = topic.indices.to_numpy(), own(silver.messages)
+    known = placed(silver.messages)
+    wall = pc.fill_null(silver.messages.column("wall").cast(pa.int64()), 0).to_numpy()
+    found: list[Row] = []
+    groups = Groups((code[known], wall[known], identity[known]), 1)
+    for start, count in zip(groups.starts.tolist(), groups.counts.tolist(), strict=True):
+        at, who = (key[start : start + count] for key in groups.keys[1:])
+        steps = np.diff(at) / 10**6
+        if count < QUIET_OF or steps.max() <= QUIET_S:
+            continue
+        usual, one = float(np.median(steps)), int(groups.keys[0][start])
+        hidden = np.sort(identity[~known & (code == one)])
+        for i in np.flatnonzero((steps > QUIET_S) & (steps > usual * QUIET_TIMES)).tolist():
+            low, high = sorted((who[i], who[i + 1]))
+            if not (_between(silver.holes, low, high) or _between(hidden, low, high)):
+                found.append({
+                    "board": board, "topic": topic.dictionary[one].as_py(),
+                    "after": int(at[i]), "before": int(at[i + 1]), "seconds": float(steps[i]),
+                    "usual_s": usual, "restarted": bool(who[i] >> 32 != who[i + 1] >> 32),
+                })  # fmt: skip
+    return rows("silences", found)
 
 
-def _without(pauses: DataFrame, others: DataFrame, *whose: str) -> DataFrame:
-    """The pauses between whose ends, by their numbers, none of the others lies.
-
-    Each looks at the last of the others before its later end: sorted, and not joined, since
-    both may be many.
-    """
-    ends = f.col("_begin"), f.col("_end")
-    marks = others.select(*whose, f.struct("boot", "seq").alias("_at"))
-    rows = pauses.withColumn("_at", f.greatest(*ends)).unionByName(
-        marks.withColumn("_mark", f.col("_at")), allowMissingColumns=True
-    )
-    so_far = Window.partitionBy(*whose).orderBy("_at").rowsBetween(Window.unboundedPreceding, 0)
-    return (
-        rows.withColumn("_last", f.last("_mark", ignorenulls=True).over(so_far))
-        .where("_end is not null")
-        .where(f.col("_last").isNull() | (f.col("_last") < f.least(*ends)))
-        .drop("_at", "_mark", "_last")
-    )
+def _between(some: Any, low: Any, high: Any) -> bool:
+    """Whether one of these, which are in order, is between two."""
+    place = int(np.searchsorted(some, low, "right"))
+    return place < len(some) and bool(some[place] < high)
 
 
-def gaps(losses: DataFrame) -> DataFrame:
+def gaps(board: str, silver: Silver) -> pa.Table:
     """What was not recorded, with the files of the ring that are gone by name."""
-    names = f.transform(
-        "segments", lambda number: f.concat(f.lpad(f.lower(f.hex(number)), 8, "0"), f.lit(".seg"))
-    )
-    return losses.withColumn("files", names).withColumn("seconds", seconds("after", "before"))
+    found = []
+    for row in silver.losses.to_pylist():
+        known = row["after"] is not None and row["before"] is not None
+        seconds = (row["before"] - row["after"]).total_seconds() if known else None
+        files = [f"{number:08x}.seg" for number in row["segments"]]
+        found.append({**row, "board": board, "files": files, "seconds": seconds})
+    return rows("gaps", found)
 
 
-def sensors(numbers: DataFrame) -> DataFrame:
-    """Per field: whether its value creeps in one direction, and since when it has not moved.
-
-    A counter does neither: the field `n`, or whole numbers of which more than half rise, and
-    none falls but to 0 or 1, where counting begins anew.
-    """
-    whose = ["board", "topic", "field"]
-    own = Window.partitionBy(*whose).orderBy("wall", "boot", "seq")
-    so_far = own.rowsBetween(Window.unboundedPreceding, 0)
-    changed = f.coalesce((f.col("value") != f.lag("value").over(own)).cast("long"), f.lit(0))
-    step = f.col("value") - f.lag("value").over(own)
-    # Counted from the first, since squares of days since 1970 leave too few digits.
-    since = f.unix_micros("wall") - f.unix_micros(f.first("wall").over(so_far))
-    runs = (
-        numbers.withColumn("_changed", changed)
-        .withColumn("_step", step)
-        .withColumn("_run", f.sum("_changed").over(so_far))
-        .withColumn("_days", since / f.lit(86_400_000_000.0))
-    )
-    whole = runs.groupBy(*whose).agg(
-        f.count("*").alias("count"),
-        f.min("wall").alias("first"),
-        f.max("wall").alias("last"),
-        f.max("_run").alias("_last_run"),
-        trend(f.regr_slope, SHRINK).alias("drift_per_day"),
-        trend(f.regr_r2).alias("drift_r2"),
-        counts().alias("_counts"),
-    )
-    last = runs.groupBy(*whose, f.col("_run").alias("_last_run")).agg(
-        f.count("*").alias("same"), f.min("wall").alias("same_since")
-    )
-    found = whole.join(last, [*whose, "_last_run"])
-    still = seconds("same_since", "last") >= FLAT_S
-    lasting = seconds("first", "last") >= DRIFT_S
-    counter = (f.col("field") == COUNTER) | f.col("_counts")
-    flat = (f.col("same") >= FLAT_COUNT) & still
-    return (
-        found.withColumn("counter", counter)
-        .withColumn("flat", flat)
-        .withColumn(
-            "drifts",
-            ~counter
-            & (f.col("count") >= DRIFT_COUNT)
-            & lasting
-            & (f.coalesce(f.col("drift_r2"), f.lit(0.0)) >= DRIFT_R2)
-            & (f.coalesce(f.col("drift_per_day"), f.lit(0.0)) != 0),
-        )
-    )
-
-
-def counts() -> Column:
-    """Whether the values are those of a counter."""
-    rises = f.count_if(f.col("_step") > 0) * 2 > f.count("*")
-    falls = f.count_if((f.col("_step") < 0) & ~f.col("value").isin(0.0, 1.0))
-    parts = f.count_if(f.col("value") % 1 != 0)
-    return (f.count("*") >= COUNTED) & rises & (falls == 0) & (parts == 0)
-
-
-def audit(messages: DataFrame, losses: DataFrame) -> DataFrame:
+def audit(board: str, sent: Sent, holes: Any) -> pa.Table:
     """What QoS promises and a recording contradicts, per client and topic.
 
     twice         QoS 2, and the message before it, of QoS 2 too, has the same payload: it
@@ -277,34 +337,46 @@ def audit(messages: DataFrame, losses: DataFrame) -> DataFrame:
                   nothing is missing in the recording between them
     order broken  a counter goes back, and not to 0 or 1, where a publisher starts anew
     """
-    own = Window.partitionBy("board", "boot", "client", "topic").orderBy("seq")
-    counted = (
-        messages.where("client is not null and origin_board is null")
-        .select(
-            "board", "boot", "seq", "client", "topic", "qos", "dup", "payload", "wall",
-            f.get_json_object("json", f"$.{COUNTER}").try_cast("long").alias("counter"),
-        )
-        .withColumn("before_seq", f.lag("seq").over(own))
-        .withColumn("_counter", f.lag("counter").over(own))
-        .withColumn("_qos", f.lag("qos").over(own))
-        .withColumn("_same", f.lag("payload").over(own) == f.col("payload"))
-    )  # fmt: skip
-    both = (f.col("qos") == 2) & (f.col("_qos") == 2) & f.col("_same")
-    ahead = f.col("counter") - f.col("_counter")
-    finding = (
-        f.when(both & (f.col("dup") | f.col("counter").isNotNull()), "twice")
-        .when((ahead < 0) & (f.col("counter") > 1), "order broken")
-        .when((ahead > 1) & (f.col("qos") > 0) & (f.col("_qos") > 0), "lost")
-    )
-    found = counted.withColumn("finding", finding).where("finding is not null")
-    holes = losses.select("board", "boot", f.col("first_seq").alias("_hole"))
-    between = (f.col("_hole") > f.col("before_seq")) & (f.col("_hole") < f.col("seq"))
-    beside = found.alias("a").join(
-        holes.alias("b"),
-        (f.col("a.board") == f.col("b.board")) & (f.col("a.boot") == f.col("b.boot")) & between,
-        "left_anti",
-    )
-    certain = beside.where("finding = 'lost'").withColumn("messages", ahead - 1)
-    return certain.unionByName(
-        found.where("finding <> 'lost'").withColumn("messages", f.lit(1).cast("long"))
-    )
+    client, counter = sent.rows.column("client"), sent.counters()
+    some = np.flatnonzero(client.is_valid().to_numpy()[: sent.recorded])
+    rows = sent.rows.take(pa.array(some))
+    codes = rows.column("client").combine_chunks().dictionary_encode().indices.to_numpy()
+    identity, counter = sent.identity[some], counter[some]
+    keys = (identity >> np.uint64(32), codes, sent.topic[some], identity)
+    groups = Groups(keys, 3)
+    a, b = groups.order[:-1], groups.order[1:]
+    after = ~groups.begins[1:]
+    a, b = a[after], b[after]
+    finding = _findings(rows, a, b, counter)
+    ahead = np.nan_to_num(counter[b] - counter[a])
+    hidden = np.searchsorted(holes, identity[a], "right") < np.searchsorted(holes, identity[b])
+    said = (finding >= 0) & ~((finding == LOST) & hidden)
+    a, b, finding, ahead = a[said], b[said], finding[said], ahead[said]
+    which = pa.array(b)
+    return table("audit", board, {
+        **{n: rows.column(n).take(which) for n in ("boot", "seq", "client", "topic", "wall")},
+        "finding": pa.array(FINDINGS).take(pa.array(finding)),
+        "messages": np.where(finding == LOST, ahead - 1, 1).astype(np.int64),
+        "before_seq": rows.column("seq").take(pa.array(a)),
+        "counter": pa.array(np.nan_to_num(counter[b]).astype(np.int64),
+                            mask=np.isnan(counter[b])),
+    })  # fmt: skip
+
+
+FINDINGS = ("twice", "order broken", "lost")
+TWICE, BROKEN, LOST = range(3)
+
+
+def _findings(rows: pa.Table, a: Any, b: Any, counter: Any) -> Any:
+    """What each message is behind the one before it; -1: nothing."""
+    qos, payload = rows.column("qos").to_numpy(), rows.column("payload").combine_chunks()
+    dup = rows.column("dup").to_numpy()
+    may_be = (qos[a] == 2) & (qos[b] == 2) & (dup[b] | ~np.isnan(counter[b]))
+    places = np.flatnonzero(may_be)
+    same = pc.equal(payload.take(pa.array(a[places])), payload.take(pa.array(b[places])))
+    found = np.full(len(a), -1)
+    ahead = counter[b] - counter[a]
+    found[(ahead > 1) & (qos[a] > 0) & (qos[b] > 0)] = LOST
+    found[(ahead < 0) & (counter[b] > 1)] = BROKEN
+    found[places[same.to_numpy(zero_copy_only=False)]] = TWICE
+    return found

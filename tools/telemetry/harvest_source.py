@@ -1,7 +1,7 @@
 """`spark.read.format("slotmq")` and `readStream`: reads the frames of a harvest folder.
 
 Options: `path`, the folder; `first` and `last`, lines of the manifest (batch only);
-`maxBundlesPerTrigger` (stream only). Rows are those of schemas.FRAMES; bad frames have a `reason`.
+`maxBundlesPerTrigger` (stream only). Rows are those of the decoder; bad frames have a `reason`.
 The offset of the stream is the number of manifest lines that were read.
 """
 
@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     InputPartition,
 )
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -27,41 +28,16 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from . import manifest
-from .decode import Place, bad_batch, decode
+from .decode import SCHEMA, frames_of
 from .manifest import Part
-from .schemas import FRAMES
 
 NAME = "slotmq"
-CHUNK = 1 << 20  # larger pieces are decoded more slowly
+FRAMES = from_arrow_schema(SCHEMA)
 
 
 class _Work(InputPartition):
     def __init__(self, parts: Sequence[Part]) -> None:
         super().__init__(list(parts))
-
-
-def frames_of(folder: Path, part: Part) -> Iterator[Any]:
-    """Arrow batches of one part; a bundle that is missing or cut is a bad frame."""
-    bundle = part.bundle
-    place = Place(bundle.path, bundle.line, part.start, bundle.harvested_ms)
-    step = max(1, CHUNK // bundle.segment_size) * bundle.segment_size
-    try:
-        with (folder / bundle.path).open("rb") as file:
-            file.seek(part.start)
-            for start in range(part.start, part.end, step):
-                data = file.read(min(step, part.end - start))
-                place = place._replace(offset=start)
-                yield from decode(data, bundle.segment_size, place)
-                if len(data) < min(step, part.end - start):
-                    yield _missing(place._replace(offset=start + len(data)), "cut bundle")
-                    return
-    except OSError as error:
-        yield _missing(place, f"unreadable bundle: {error.strerror}")
-
-
-def _missing(place: Place, reason: str) -> Any:
-    row = {"line": place.line, "offset": place.offset, "harvested_ms": place.harvested_ms}
-    return bad_batch([{**row, "file": place.file, "reason": reason}])
 
 
 def _read(folder: Path, partition: InputPartition) -> Iterator[Any]:

@@ -1,13 +1,12 @@
-"""The data lake: the folder of tables, its layout, commits and locks.
+"""The folder of tables: Delta tables, whose files tasks write and the driver commits.
 
-    bronze/batch=.../       good frames; a batch arrives by one rename, after its quarantine
-    quarantine/batch=.../   bad frames
-    silver, gold            links to .versions/..., replaced by one rename
-    .NAME.json              where the tables come from
-    .NAME.lock              held by the process that writes NAME; contains its id and computer
+    bronze, quarantine          a row for each frame; grow
+    silver/NAME, gold/NAME      of each board the files are replaced when it has something new
+    .NAME.lock                  held by the process that writes; contains its id and computer
 
-Everything is written to .staging first. So any glob below bronze, quarantine, silver or gold finds
-committed files only.
+All are partitioned by board. A reader sees what the log of a table names, and nothing else of
+what lies in its folder. Files that are no longer named stay for readers of older versions, until
+`slotmq telemetry optimize`.
 """
 
 from __future__ import annotations
@@ -16,18 +15,56 @@ import fcntl
 import json
 import os
 import platform
-import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
 
 from ..errors import ToolError
 from ..harvest.manifest import NAME as MANIFEST
-from ..harvest.manifest import replace_file
+from .schemas import Table
 
-LAST = "bronze"  # of the tables of a batch: what is there of it says that all is
-_KEPT = 2  # versions: the newest, and the one that somebody may still be reading
+_NOBODY = "__HIVE_DEFAULT_PARTITION__"
+_REPEATED = ["boot", "segment", "type", "flags", "client", "topic", "line", "harvested_ms",
+             "clock", "levels.list.element", "kind", "event", "field", "reason"]  # fmt: skip
+
+
+class File(NamedTuple):
+    """A file of a table, of one partition."""
+
+    table: str
+    path: str  # from the folder of the table
+    size: int
+    rows: int
+
+
+def write(folder: Path, table: Table, rows: pa.Table, name: str, *whose: str | None) -> File:
+    """Write a file of the partition `whose`; the same name again replaces it as a whole."""
+    parts = (f"{part}={one or _NOBODY}" for part, one in zip(table.parts, whose, strict=True))
+    path = "/".join((*parts, f"{name}.parquet"))
+    target = folder / table.name / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".{name}.{uuid4().hex}")
+    chosen = rows.select(table.in_files.names).cast(table.in_files)
+    repeated = [n for n in _REPEATED if n.partition(".")[0] in table.in_files.names]
+    with fresh.open("wb") as file:
+        pq.write_table(
+            chosen, file, compression="zstd", use_dictionary=repeated or False,
+            row_group_size=256 << 10, store_schema=False,
+        )  # fmt: skip
+        if table.is_source:
+            file.flush()
+            os.fsync(file.fileno())
+    fresh.replace(target)
+    return File(table.name, path, target.stat().st_size, rows.num_rows)
 
 
 class Lake:
@@ -44,46 +81,79 @@ class Lake:
             )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / ".staging").mkdir(exist_ok=True)
         except OSError as error:
             raise ToolError(f"{self.folder}: {error.strerror}") from None
         return self
 
-    def batches(self, table: str = "bronze") -> list[str]:
-        """The names of the batches that a table has."""
-        there = self.folder.glob(f"{table}/batch=*")
-        return sorted(path.name.removeprefix("batch=") for path in there)
+    def need(self, table: Table) -> DeltaTable:
+        """The table, or ToolError."""
+        found = self.open(table)
+        if found is None:
+            raise ToolError(
+                f"{self.folder} has no {table.name}: run `slotmq telemetry ingest` first"
+            )
+        return found
 
-    def remembered(self, name: str) -> dict[str, Any]:
-        """What `remember` was told; {} if it was not."""
-        path = self._memory(name)
+    def open(self, table: Table) -> DeltaTable | None:
+        """The table as it is now; None: there is none."""
+        path = self.folder / table.name
+        if not (path / "_delta_log").exists():
+            return None
         try:
-            told = json.loads(path.read_text()) if path.exists() else {}
-        except (OSError, ValueError) as error:
-            raise ToolError(f"{path} cannot be read: {error}") from None
-        return told if isinstance(told, dict) else {}
+            return DeltaTable(str(path))
+        except (DeltaError, OSError) as error:
+            raise ToolError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
 
-    def remember(self, name: str, told: dict[str, Any]) -> None:
-        """On the disk when it returns."""
-        replace_file(self._memory(name), json.dumps(told).encode())
+    def files(self, table: Table) -> list[str]:
+        """The paths of the files that the table has now."""
+        found = self.open(table)
+        return (
+            [] if found is None else pa.table(found.get_add_actions()).column("path").to_pylist()
+        )
 
-    def _memory(self, name: str) -> Path:
-        return self.folder / f".{name}.json"
+    def rows(self, table: Table) -> pa.Table:
+        """All of a table, which has few."""
+        path = self.folder / table.name
+        try:
+            return self.need(table).to_pyarrow_table()
+        except (DeltaError, OSError, pa.ArrowException) as error:
+            why = " ".join(str(error).split())
+            raise ToolError(f"{path} cannot be read: {why}") from None
 
-    def has(self, name: str) -> bool:
-        """Whether there is bronze, silver or gold."""
-        return (self.folder / name).exists()
+    def commit(
+        self, table: Table, written: Iterable[File], removed: Sequence[str] = (),
+        marks: Mapping[str, int] = {},
+    ) -> None:  # fmt: skip
+        """In one transaction. `marks` say what was done; `marked` tells of them."""
+        there = self.open(table)
+        if there is None:
+            path = str(self.folder / table.name)
+            there = DeltaTable.create(path, table.schema, partition_by=[*table.parts])
+        at = int(time.time() * 1000)
+        added = [
+            AddAction(f.path, f.size, _parts(f.path), at, True, json.dumps({"numRecords": f.rows}))
+            for f in written
+        ]
+        gone = [RemoveAction(path, True, at, partition_values=_parts(path)) for path in removed]
+        told = [Transaction(name, number) for name, number in marks.items()]
+        try:
+            there.create_write_transaction(
+                [*added, *gone], "append", there.schema(), [*table.parts],
+                commit_properties=CommitProperties(app_transactions=told),
+            )  # fmt: skip
+        except (DeltaError, OSError) as error:
+            why = " ".join(str(error).split())
+            raise ToolError(f"{self.folder / table.name}: {why}") from None
 
-    def need(self, name: str) -> Lake:
-        """The same, or ToolError: that step has not been taken."""
-        if not self.has(name):
-            raise ToolError(f"{self.folder} has no {name}: run `slotmq telemetry {name}` first")
-        return self
+    def marked(self, table: Table, name: str) -> int | None:
+        """What `commit` was told last under this name."""
+        found = self.open(table)
+        return None if found is None else found.transaction_version(name)
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """While nobody else makes the same here; ToolError says who does."""
-        with self._lock(name).open("a+") as lock:
+        """While nobody else writes the same here; ToolError says who does."""
+        with (self.folder / f".{name}.lock").open("a+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -97,67 +167,22 @@ class Lake:
             lock.flush()
             yield
 
-    def _lock(self, name: str) -> Path:
-        return self.folder / f".{name}.lock"
 
-    @contextmanager
-    def staging(self, name: str) -> Iterator[Path]:
-        """A folder to write in, empty, and gone afterwards but for what was committed."""
-        path = self.folder / ".staging" / f"{name}-{os.getpid()}"
-        shutil.rmtree(path, ignore_errors=True)
-        try:
-            yield path
-        finally:
-            shutil.rmtree(path, ignore_errors=True)
-
-    def add_batch(self, table: str, batch: str, written: Path) -> None:
-        """Let `written` be a batch of `table`; one of bronze that is there is whole and stays."""
-        target = self.folder / table / f"batch={batch}"
-        target.parent.mkdir(exist_ok=True)
-        written.mkdir(exist_ok=True, parents=True)
-        _sync(written)
-        if target.exists():
-            if table == LAST:
-                return
-            shutil.rmtree(target)  # of a run that was stopped before it was done
-        written.replace(target)
-        _sync_folder(target.parent)
-
-    def drop_batch(self, table: str, batch: str) -> None:
-        """A batch that was never whole goes."""
-        shutil.rmtree(self.folder / table / f"batch={batch}")
-
-    def publish(self, name: str, written: Path) -> None:
-        """Let `written`, with its tables, be what `name` shows from now on."""
-        versions = self.folder / ".versions"
-        versions.mkdir(exist_ok=True)
-        last = max((_number(path) for path in versions.glob(f"{name}-*")), default=0)
-        _sync(written)
-        target = versions / f"{name}-{last + 1:06}"
-        written.replace(target)
-        link = self.folder / f".{name}-{os.getpid()}"
-        link.unlink(missing_ok=True)
-        link.symlink_to(target.relative_to(self.folder))
-        link.replace(self.folder / name)
-        _sync_folder(self.folder)
-        for old in sorted(versions.glob(f"{name}-*"), key=_number)[:-_KEPT]:
-            shutil.rmtree(old)
+def _parts(path: str) -> dict[str, str | None]:
+    """What a path says of its partition."""
+    pairs = (part.split("=", 1) for part in path.split("/")[:-1])
+    return {name: None if one == _NOBODY else one for name, one in pairs}
 
 
-def _number(path: Path) -> int:
-    return int(path.name.rpartition("-")[2])
+def board_of(path: str, part: str = "board") -> str | None:
+    """Whose file it is."""
+    return _parts(path)[part]
 
 
-def _sync(folder: Path) -> None:
-    """Its files are on the disk before a rename says that they are."""
-    for path in [*folder.rglob("*"), folder]:
-        if path.is_dir() or path.suffix == ".parquet":
-            _sync_folder(path)
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def vacuum(lake: Lake, tables: Iterable[Table], hours: float) -> Iterator[tuple[str, int]]:
+    """Delete what no version of the last hours names; -> how many files, of each table."""
+    for table in tables:
+        found = lake.open(table)
+        if found is not None:
+            gone = found.vacuum(int(hours), dry_run=False, enforce_retention_duration=False)
+            yield table.name, len(gone)

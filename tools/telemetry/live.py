@@ -1,7 +1,8 @@
-"""`slotmq telemetry live`: reads the boards' rings into bronze, one micro-batch at a time.
+"""`slotmq telemetry live`: reads the boards' rings into bronze, one micro-batch at a time, and
+makes silver and gold of what has come.
 
-A batch of the stream is a batch of bronze and arrives by one rename. A repeated batch has the same
-name, so a batch that exists stays as it is: the rings may have overwritten its contents since. So
+A batch of the stream is a transaction of bronze. A repeated batch has the same name, so a batch
+that exists stays as it is: the rings may have overwritten its contents since. So
 every record is in bronze once, whichever process is killed, and when. The name contains a hash of
 the planned offsets, too. If a power cut loses Spark's plan but leaves the batch, Spark plans a
 longer batch with the same number, under another name; silver drops the records that came twice.
@@ -27,10 +28,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ..errors import ToolError
 from ..harvest.manifest import replace_file, sync_folder
-from . import bronze
+from . import bronze, build
+from .engine import Engine
 from .lake import Lake
 from .ring_fetch import Away
 from .ring_source import NAME, RingSource
+from .schemas import BRONZE
 
 CHECKPOINT = ".live"  # in the folder of the tables
 _AGAIN_S = 10.0
@@ -45,17 +48,41 @@ def start(
     is there now."""
     spark.dataSource.register(RingSource)
     checkpoint = lake.made().folder / CHECKPOINT
+    fresh = Fresh(Engine(lambda: spark), lake)
     name = _name(checkpoint)
 
     def take(frames: DataFrame, number: int) -> None:
         batch = f"live-{name}-{number:010}-{_plan(checkpoint / 'spark', number)}"
-        if batch not in lake.batches():  # else Spark was killed before it wrote that down
+        if lake.marked(BRONZE, batch) is None:  # else Spark was killed before it wrote that down
             count(bronze.commit(lake, batch, frames))
+            fresh.make()
 
     writer = spark.readStream.format(NAME).options(**options).load().writeStream
     writer = writer.foreachBatch(take).option("checkpointLocation", str(checkpoint / "spark"))
     once = {"availableNow": True} if every is None else {"processingTime": f"{every} seconds"}
     return writer.trigger(**once).start()
+
+
+class Fresh:
+    """Makes silver and gold of what has come, in at most half of the time."""
+
+    def __init__(self, engine: Engine, lake: Lake) -> None:
+        self._engine, self._lake = engine, lake
+        self._next = 0.0
+
+    def make(self, *, late: bool = False) -> None:
+        """Unless the last time has taken too long; `late`: in any case."""
+        begun = time.monotonic()
+        if begun < self._next and not late:
+            return
+        try:
+            if self._lake.open(BRONZE) is not None:
+                build.build_silver(self._engine, self._lake)
+                build.build_gold(self._engine, self._lake)
+        except ToolError as error:  # another process is at it
+            click.echo(f"{error}", err=True)
+        ended = time.monotonic()
+        self._next = ended + (ended - begun)
 
 
 def run(
@@ -64,7 +91,9 @@ def run(
 ) -> int:  # fmt: skip
     """Until it ends by itself, or after so many seconds, or on Ctrl-C; -> records read."""
     with lake.made().locked("live"):
-        return sum(_batches(spark, lake, options, every, seconds))
+        found = sum(_batches(spark, lake, options, every, seconds))
+        Fresh(Engine(lambda: spark), lake).make(late=True)
+        return found
 
 
 def _batches(

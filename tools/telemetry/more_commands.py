@@ -1,4 +1,4 @@
-"""More commands of `slotmq telemetry`: live, delta and pack.
+"""More commands of `slotmq telemetry`: live, optimize, sql and pack.
 
 What a command needs is imported when it is called.
 """
@@ -53,7 +53,7 @@ def live(
     most: int | None, once: bool, every: float, seconds: float | None, master: str | None,
     password_file: Any, cafile: str | None,
 ) -> None:  # fmt: skip
-    """Read what boards record into the bronze table of the folder TABLES, while they record.
+    """Read what boards record into the folder TABLES, while they record: bronze, silver, gold.
 
     The records are read from the boards' flash. Started again, the command continues where it
     ended. What a board has overwritten meanwhile is named in the quarantine table.
@@ -99,20 +99,44 @@ def _need_one(brokers: Sequence[tuple[str, int]], who: Login, boards: tuple[str,
     raise failed[0] if len(failed) == len(brokers) else ToolError(missing if boards else NOBODY)
 
 
-@click.command(short_help="Copy the tables to Delta tables.")
+@click.command(short_help="Delete files that no table needs any more.")
 @click.argument("tables", type=_folder)
-@click.argument("target")
-def delta(tables: Path, target: str) -> None:
-    """Copy TABLES to Delta tables in TARGET: a folder, or the address of an object store.
+@click.option("--hours", type=click.FloatRange(0), default=168, show_default=True,
+              help="How long readers may go on with an older version.")  # fmt: skip
+def optimize(tables: Path, hours: float) -> None:
+    """Delete the files of TABLES that only versions older than --hours have."""
+    from .command import installed
 
-    New batches are appended to bronze. silver and gold are replaced if they were rebuilt. Each
-    step is one commit, so the command may be repeated at any time. It does not need Spark.
-    """
-    from .delta import copy
+    installed("pyarrow", "deltalake")
+    from .lake import Lake, vacuum
+    from .schemas import ALL, BRONZE
+
+    lake = Lake(tables)
+    lake.need(BRONZE)
+    for name, count in vacuum(lake, ALL, hours):
+        click.echo(f"{name}: {count} files deleted")
+
+
+@click.command(short_help="Print SQL that makes views of the tables.")
+@click.argument("tables", type=_folder)
+def sql(tables: Path) -> None:
+    """Print a view for each table of TABLES, for DuckDB, of the files that it has now."""
+    from .command import installed
+
+    installed("pyarrow", "deltalake")
     from .lake import Lake
+    from .schemas import ALL, BRONZE
 
-    for name, rows in copy(Lake(tables), target):
-        click.echo(f"{name}: {rows:,} rows")
+    lake = Lake(tables)
+    lake.need(BRONZE)
+    for table in ALL:
+        files = [f"'{lake.folder / table.name / path}'" for path in lake.files(table)]
+        if files:
+            listed = ",\n  ".join(files)
+            click.echo(
+                f"create or replace view {table.name.replace('/', '_')} as select * from"
+                f" read_parquet([\n  {listed}\n], hive_partitioning = true);"
+            )
 
 
 @click.command(short_help="Write slotmq as an archive for spark-submit.")
@@ -124,4 +148,4 @@ def pack(file: Path) -> None:
     click.echo(f"{archive(file)}: {file.stat().st_size:,} bytes")
 
 
-COMMANDS = (live, delta, pack)
+COMMANDS = (live, optimize, sql, pack)

@@ -1,6 +1,6 @@
-"""`slotmq telemetry report`: gold as one HTML page. It reads the Parquet files, without Spark.
+"""`slotmq telemetry report`: gold as one HTML page. It reads the tables without Spark.
 
-Boards are called as boards.toml in the folder of tables says (names.py).
+Boards are called as boards.toml in the folder of tables said when gold was made (names.py).
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from .. import page
 from ..errors import ToolError
 from ..errors import shown as printable
-from . import names, report_charts
+from . import report_charts
 from .lake import Lake
+from .schemas import GOLD
 
 Row = dict[str, Any]
 MOST = 20  # rows of a table
@@ -26,11 +24,10 @@ OFF = "off"  # reason of a gap between two boots
 
 def write(lake: Lake, file: Path) -> None:
     """Write the whole page, or no file."""
-    called = names.read(lake.folder)
     try:
-        text = page.html("Recordings of the boards", (), list(_Report(lake, called).sections()))
+        text = page.html("Recordings of the boards", (), list(_Report(lake).sections()))
     except KeyError as error:
-        text = f"no column {error}: another version wrote it; run `slotmq telemetry gold`"
+        text = f"no column {error}: another version wrote it; run `slotmq telemetry build`"
         raise ToolError(f"{lake.folder}: a table of gold has {text}") from None
     page.write(file, text.encode())
 
@@ -38,21 +35,18 @@ def write(lake: Lake, file: Path) -> None:
 class _Report:
     """The tables of gold, with the boards' names in place of their ids."""
 
-    def __init__(self, lake: Lake, called: dict[str, names.Named]) -> None:
-        self._lake, self._called = lake, called
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._names = {row["board"]: row["name"] for row in self._rows("boards")}
+
+    def _rows(self, name: str) -> list[Row]:
+        """All rows of a table of gold, which has few."""
+        rows: list[Row] = self._lake.rows(GOLD[name]).to_pylist()
+        return rows
 
     def _table(self, name: str) -> list[Row]:
-        """All rows of a table of gold, which has few."""
-        path = self._lake.folder / "gold" / name
-        try:
-            rows: list[Row] = pq.read_table(path).to_pylist()
-        except (OSError, pa.ArrowException) as error:
-            why = str(error).splitlines()[0]
-            raise ToolError(f"{path} cannot be read: {why}") from None
-        return [row | {"board": self._name(row["board"])} for row in rows]
-
-    def _name(self, board: str) -> str:
-        return self._called[board].name if board in self._called else board
+        rows = self._rows(name)
+        return [row | {"board": self._names.get(row["board"], row["board"])} for row in rows]
 
     def sections(self) -> Iterator[page.Section]:
         boards, boots = self._table("boards"), self._table("boots")
@@ -85,10 +79,6 @@ class _Report:
         yield _sessions(self._table("sessions"))
 
     def _boards(self, boards: list[Row]) -> page.Section:
-        called = {one.name: one for one in self._called.values()}
-        for row in boards:
-            one = called.get(row["board"], names.Named(row["board"]))
-            row |= {"site": one.site, "tags": list(one.tags)}
         messages = sum(row["messages"] for row in boards)
         lost = sum(row["lost"] for row in boards)
         words = f"{len(boards)} boards, {messages:,} messages, {lost:,} known lost records."
@@ -96,7 +86,8 @@ class _Report:
             "board", "site", "tags", "boots", "messages", "lost", "without_time", "least_heap",
             "most_connected", "refusals", "advice",
         )  # fmt: skip
-        heads = heads if called else tuple(h for h in heads if h not in ("site", "tags"))
+        if not any(row["site"] or row["tags"] for row in boards):
+            heads = tuple(h for h in heads if h not in ("site", "tags"))
         boards = sorted(boards, key=lambda row: (row["site"] or "", row["board"]))
         return _section("Boards", words, report_charts.boards(boards), heads, boards)
 

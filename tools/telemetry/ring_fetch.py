@@ -21,7 +21,6 @@ from . import segment as s
 from .decode import Place, bad_batch, decode
 from .ring_index import UNKNOWN, Gap, Piece, Renewed
 
-OVERWRITTEN = "overwritten"
 _ATTEMPTS = 3
 _PAUSE_S = 1.0
 _LIVE = -1  # instead of a line of a manifest
@@ -108,7 +107,7 @@ def _row(work: Work, gap: Gap | Renewed) -> pa.RecordBatch:
     if isinstance(gap, Renewed):
         row["reason"] = f"made anew: boot {gap.boot} follows boot {gap.before}"
     else:
-        row |= {"seq": gap.first, "reason": OVERWRITTEN}
+        row |= {"seq": gap.first, "reason": s.OVERWRITTEN}
         row["payload"] = s.LOSS.pack(gap.boot, gap.first, gap.lost, UNKNOWN)
     return bad_batch([row])
 

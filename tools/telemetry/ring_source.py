@@ -36,9 +36,9 @@ from ..deploy.mqtt_client import Login
 from ..deploy.options import LOGIN_PASSWORD, Address
 from ..errors import ToolError
 from ..harvest.network import Head, Ring
+from .harvest_source import FRAMES
 from .ring_fetch import Away, Work, frames
 from .ring_index import Position, RingIndex, lost
-from .schemas import FRAMES
 
 NAME = "slotmq_ring"
 _SILENT_S = 120.0

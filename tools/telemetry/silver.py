@@ -1,193 +1,288 @@
-"""Silver: one row for each message and event, without duplicates, with its time; and the losses.
+"""Silver of one board, in one pass over its frames with numpy and Arrow, without Spark.
 
-    ordered   frames once each, in the order of their numbers; ticks without the wraps that
-              show in them; a stretch ends where numbers are missing (anchors.py)
-    solved    per board: what its anchors say of its clock, and what is missing (board_task.py)
-    timed     ordered, with the wall time
+    Records    frames once each, in the order of their numbers; ticks without the wraps that show
+               in them; a stretch ends where numbers are missing (anchors.py)
+    facts      the few rows from which the board's clock and its losses follow (board_task.py)
+    Times      the wall time of each record
 
-`ordered` and `solved` are written once and read several times: they are the two places at
-which all rows, or all of a board's facts, have to be together. No table is said to be small:
-Spark sees by the files' sizes whether it is.
+A segment belongs to one board, so nothing of another board is needed. Messages that a bridge
+brought from other boards are in `bridged`, under the board that they first came from.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as f
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import payloads
 from . import segment as s
 from .anchors import DRIFT_PPM, MISSING, MS
-from .board_task import solve
+from .board_task import answers
 from .bounds import UNKNOWN
-from .payloads import typed
-from .ring_fetch import OVERWRITTEN
-from .schemas import FACTS, SOLVED
+from .schemas import SILVER
 
-_IDENTITY = ("board", "boot", "seq")
+_NEVER = 2**62
+_NUMBERS = (
+    "boot", "seq", "ticks", "type", "flags", "segment", "crc", "line", "offset",
+)  # fmt: skip
+Row = dict[str, Any]
 
 
-def ordered(frames: DataFrame) -> DataFrame:
-    """Each identity once: the copy of the earliest harvest."""
-    same = Window.partitionBy(*_IDENTITY)
-    first = same.orderBy(f.col("harvested_ms").asc_nulls_last(), "line", "offset")
-    boot = Window.partitionBy("board", "boot").orderBy("seq")
-    once = (
-        frames.repartition("board", "boot")
-        .withColumn("_copy", f.row_number().over(first))
-        .withColumn("copies", f.count("*").over(same))
-        .withColumn("conflict", f.min("crc").over(same) != f.max("crc").over(same))
-        .where("_copy = 1")
-    )
-    so_far = boot.rowsBetween(Window.unboundedPreceding, 0)
-    wrapped = (f.col("ticks") < f.lag("ticks").over(boot)).cast("long")
-    anchors = (f.col("type") == s.ANCHOR).cast("long")
-    return (
-        once.withColumn("_wrapped", f.coalesce(wrapped, f.lit(0)))
-        .withColumn(
-            "uptime_ms", f.col("ticks") + f.sum("_wrapped").over(so_far) * f.lit(s.TICKS_PERIOD)
+class Records:
+    """The records of a board, each identity once: the copy of the earliest harvest."""
+
+    def __init__(self, frames: pa.Table) -> None:
+        column = {name: frames.column(name).to_numpy() for name in _NUMBERS}
+        harvested = pc.fill_null(frames.column("harvested_ms"), _NEVER).to_numpy()
+        keys = (column["offset"], column["line"], harvested, column["seq"], column["boot"])
+        order = np.lexsort(keys)
+        boot, seq = column["boot"][order], column["seq"][order]
+        starts = np.flatnonzero(_changes(boot, seq))
+        self.copies = np.diff(np.append(starts, len(order)))
+        crc = column["crc"][order]
+        self.conflict = np.zeros(len(starts), bool)
+        if len(starts):
+            self.conflict = np.minimum.reduceat(crc, starts) != np.maximum.reduceat(crc, starts)
+        kept = order[starts]
+        self.rows = frames if _is_range(kept, frames.num_rows) else frames.take(pa.array(kept))
+        self.ticks, self.type, self.flags, self.segment = (
+            column[name][kept] for name in ("ticks", "type", "flags", "segment")
         )
-        .withColumn("passed", f.sum(anchors).over(so_far))
-        .withColumn("_before", f.coalesce(f.lag("seq").over(boot), f.lit(-1)))
-        .withColumn("uptime_before", f.lag("uptime_ms").over(boot))
-        .withColumn("passed_before", f.lag("passed").over(boot))
-        .withColumn("harvested_before", f.lag("harvested_ms").over(boot))
-        .withColumn("segment_before", f.coalesce(f.lag("segment").over(boot), f.lit(-1)))
-        .withColumn("hole", f.when(f.col("seq") > f.col("_before") + 1, f.col("_before") + 1))
-        .withColumn("stretch", f.sum(_begins_stretch()).over(so_far))
-        .withColumn("stretch_before", f.lag("stretch").over(boot))
-        .drop("_copy", "_wrapped", "_before", "ticks", "crc", "line", "offset")
-    )
+        self.boot, self.seq, self.harvested = boot[starts], seq[starts], harvested[kept]
+        self._count()
+
+    def _count(self) -> None:
+        """What is counted from record to record of a boot."""
+        first = self.first = _changes(self.boot)
+        before = np.where(first, -1, _shifted(self.seq))
+        self.hole = np.where(self.seq > before + 1, before + 1, -1)
+        wrapped = ~first & (self.ticks < _shifted(self.ticks))
+        self.uptime = self.ticks + self._sum(wrapped) * s.TICKS_PERIOD
+        self.passed = self._sum(self.type == s.ANCHOR)
+        self.stretch = self._sum(~first & (self.seq - before - 1 > MISSING))
+
+    def _sum(self, flags: Any) -> Any:
+        """How many so far in the boot of each record."""
+        total = np.cumsum(flags)
+        starts = np.flatnonzero(self.first)
+        lengths = np.diff(np.append(starts, len(total)))
+        return total - np.repeat(total[starts] - flags[starts], lengths)
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def row(self, i: int, fact: str) -> Row:
+        """A record as a fact."""
+        found = {"fact": fact, "hole": int(self.hole[i]), **self._at(i)}
+        found |= {"flags": int(self.flags[i]), "payload": self.rows.column("payload")[i].as_py()}
+        before: Row = {} if self.first[i] else self._at(i - 1)
+        for name in ("uptime", "passed", "stretch", "harvested", "segment"):
+            own = f"{name}_ms" if name in ("uptime", "harvested") else name
+            found[f"{name}_before"] = before.get(own)
+        if self.first[i]:
+            found["segment_before"] = -1
+        return found
+
+    def _at(self, i: int) -> Row:
+        harvested = int(self.harvested[i])
+        return {
+            "boot": int(self.boot[i]), "seq": int(self.seq[i]), "uptime_ms": int(self.uptime[i]),
+            "passed": int(self.passed[i]), "stretch": int(self.stretch[i]),
+            "segment": int(self.segment[i]),
+            "harvested_ms": None if harvested == _NEVER else harvested,
+        }  # fmt: skip
+
+    def facts(self) -> Iterator[Row]:
+        """Boots, anchors, told losses and holes."""
+        starts = np.flatnonzero(self.first)
+        ends = np.append(starts, len(self))[1:] - 1
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            yield self._at(end) | {"fact": "boot", "uptime_before": int(self.uptime[start])}
+        for kind, fact in ((s.ANCHOR, "anchor"), (s.GAP, "told")):
+            yield from (self.row(i, fact) for i in np.flatnonzero(self.type == kind).tolist())
+        yield from (self.row(i, "hole") for i in np.flatnonzero(self.hole >= 0).tolist())
 
 
-def _begins_stretch() -> Column:
-    """1 where so much is missing between this record and the one before."""
-    missing = f.col("seq") - f.col("_before") - 1
-    return ((missing > MISSING) & f.col("uptime_before").isNotNull()).cast("long")
-
-
-def facts(records: DataFrame, quarantine: DataFrame) -> DataFrame:
-    """The few rows of a board from which its clock and its losses follow."""
-    boots = records.groupBy("board", "boot").agg(
-        f.lit("boot").alias("fact"),
-        f.min("uptime_ms").alias("uptime_before"),
-        f.max("uptime_ms").alias("uptime_ms"),
-        f.max("seq").alias("seq"),
-        f.max("passed").alias("passed"),
-        f.max("stretch").alias("stretch"),
-        f.max_by("harvested_ms", "seq").alias("harvested_ms"),
-        f.max_by("segment", "seq").alias("segment"),
-    )
-    kinds = f.when(f.col("type") == s.ANCHOR, "anchor").when(f.col("type") == s.GAP, "told")
-    told = records.where(f.col("type").isin(s.ANCHOR, s.GAP)).withColumn("fact", kinds)
-    holes = records.where("hole is not null").withColumn("fact", f.lit("hole"))
-    # What a live source found overwritten says so as a board's own record does.
-    gone = (f.col("type") == s.GAP) & (f.col("reason") == OVERWRITTEN)
-    gone = f.coalesce(gone, f.lit(False))
-    told = told.unionByName(quarantine.where(gone).withColumn("fact", f.lit("told")), True)
-    bad = quarantine.where(~gone & f.col("seq").isNotNull()).withColumn("fact", f.lit("bad"))
-    # Of the others the segment may be known, and with it between which records they were.
-    torn = quarantine.where("seq is null and segment is not null")
-    torn = torn.select("board", "boot", "segment").distinct().withColumn("fact", f.lit("torn"))
-    found = _conforming(boots)
-    for part in (told, holes, bad, torn):
-        found = found.unionByName(_conforming(part))
+def _changes(*columns: Any) -> Any:
+    """True where any of them is not as in the row before."""
+    found = np.ones(len(columns[0]), bool)
+    if len(found):
+        found[1:] = False
+    for column in columns:
+        found[1:] |= column[1:] != column[:-1]
     return found
 
 
-def _conforming(rows: DataFrame) -> DataFrame:
-    """The columns of FACTS, null where there are none."""
-    return rows.select(
-        *(
-            (f.col(column.name) if column.name in rows.columns else f.lit(None))
-            .cast(column.dataType)
-            .alias(column.name)
-            for column in FACTS
+def _shifted(column: Any) -> Any:
+    """The value of the row before."""
+    return np.concatenate((column[:1], column[:-1]))
+
+
+def _is_range(kept: Any, count: int) -> bool:
+    return len(kept) == count and bool((kept == np.arange(count)).all())
+
+
+def bad_facts(bad: list[Row]) -> Iterator[Row]:
+    """What quarantine says of a board's losses."""
+    torn = set()
+    for row in bad:
+        if row["type"] == s.GAP and row["reason"] == s.OVERWRITTEN:
+            yield row | {"fact": "told"}  # a live source says so as a board's own record does
+        elif row["seq"] is not None:
+            yield row | {"fact": "bad"}
+        elif row["segment"] is not None:
+            torn.add((row["boot"], row["segment"]))
+    # Of the others the segment may be known, and with it between which records they were.
+    yield from ({"fact": "torn", "boot": boot, "segment": n, "seq": None} for boot, n in torn)
+
+
+class Times:
+    """Wall time, its error and the kind of clock of each record, from the pieces of its clock."""
+
+    def __init__(self, records: Records, found: list[Row]) -> None:
+        pieces = {
+            (row["boot"], row["stretch"], row["passed"]): row
+            for row in found
+            if row["answer"] == "piece"
+        }
+        begins = np.flatnonzero(_changes(records.boot, records.stretch, records.passed))
+        keys = zip(
+            *(c[begins].tolist() for c in (records.boot, records.stretch, records.passed)),
+            strict=True,
         )
-    )
+        self._of_run = [pieces[key] for key in keys]
+        self._lengths = np.diff(np.append(begins, len(records)))
+        self.uptime = records.uptime + self._each("wraps", 0) * s.TICKS_PERIOD
+        lows, highs = zip(*(self._side(side) for side in ("before", "after")), strict=True)
+        low, high = np.maximum(*lows), np.minimum(*highs)
+        known = np.repeat(
+            np.array([row["clock"] != UNKNOWN for row in self._of_run], bool), self._lengths
+        )
+        self.known = known & (low > -_NEVER // 2) & (high < _NEVER // 2) & (low <= high)
+        now = self.uptime * MS
+        low, high = (np.where(self.known, bound + now, 0) for bound in (low, high))
+        self.wall = (low + high) // 2000
+        self.error = (high - low) // 2000 + 2
+
+    def _each(self, name: str, missing: int) -> Any:
+        values = [missing if row[name] is None else row[name] for row in self._of_run]
+        return np.repeat(np.array(values, np.int64), self._lengths)
+
+    def _side(self, side: str) -> tuple[Any, Any]:
+        """The bounds of the offset that follow from the piece's one end."""
+        spread = np.abs(self.uptime - self._each(f"{side}_ms", 0)) * DRIFT_PPM
+        return (
+            self._each(f"{side}_low", -_NEVER) - spread,
+            self._each(f"{side}_high", _NEVER) + spread,
+        )
+
+    @cached_property
+    def columns(self) -> dict[str, pa.Array]:
+        """Those that messages and events have."""
+        kinds = pa.array([row["clock"] for row in self._of_run], pa.string())
+        runs = np.repeat(np.arange(len(self._of_run)), self._lengths)
+        clock = kinds.take(pa.array(runs))
+        unknown = pa.array(~self.known)
+        return {
+            "uptime_ms": pa.array(self.uptime),
+            "wall": pa.array(self.wall, pa.timestamp("us", "UTC"), mask=~self.known),
+            "wall_error_us": pa.array(self.error, mask=~self.known),
+            "clock": pc.if_else(unknown, UNKNOWN, clock),
+        }
 
 
-def solved(found: DataFrame) -> DataFrame:
-    """Pieces of clocks, losses, and which anchors are believed."""
-    return found.groupBy("board").applyInArrow(solve, SOLVED)
+def of_board(board: str, frames: pa.Table, bad: list[Row]) -> dict[str, pa.Table]:
+    """All tables of silver of a board; `bad` are its rows of quarantine."""
+    records = Records(frames.combine_chunks())
+    found = answers([*records.facts(), *bad_facts(bad)])
+    both = pa.table({
+        **{name: records.rows.column(name) for name in ("client", "topic", "payload")},
+        **{name: pa.array(getattr(records, name))
+           for name in ("boot", "segment", "seq", "flags", "stretch", "copies", "conflict")},
+        **Times(records, found).columns,
+    })  # fmt: skip
+    sent, happened = (both.filter(pa.array(records.type == kind)) for kind in (s.MESSAGE, s.EVENT))
+    has_origin = pa.array((sent.column("flags").to_numpy() & s.HAS_ORIGIN) != 0)
+    return {
+        "messages": _messages(sent.filter(pc.invert(has_origin))),
+        "bridged": _bridged(board, sent.filter(has_origin)),
+        "events": _events(happened),
+        "anchors": _rows("anchors", board, found, "anchor"),
+        "losses": _rows("losses", board, found, "loss"),
+    }
 
 
-def timed(records: DataFrame, answers: DataFrame) -> DataFrame:
-    """Records with `wall`, `wall_error_us` and `clock`."""
-    pieces = answers.where("answer = 'piece'").select(
-        "board", "boot", "stretch", "passed", "wraps", "clock",
-        *(f"{side}_{what}" for side in ("before", "after") for what in ("ms", "low", "high")),
-    )  # fmt: skip
-    by = ["board", "boot", "stretch", "passed"]
-    wrapped = f.coalesce("wraps", f.lit(0)) * f.lit(s.TICKS_PERIOD)
-    both = records.join(pieces, by, "left")
-    known = both.withColumn("uptime_ms", f.col("uptime_ms") + wrapped)
-    low = f.greatest(*(_bound(side, "low") for side in ("before", "after")))
-    high = f.least(*(_bound(side, "high") for side in ("before", "after")))
-    fits = f.col("_least") <= f.col("_most")
-    up = f.col("uptime_ms") * MS
-    return (
-        known.withColumn("_least", low)
-        .withColumn("_most", high)
-        .withColumn("_low", f.when(fits, f.col("_least") + up))
-        .withColumn("_high", f.when(fits, f.col("_most") + up))
-        .withColumn("wall", f.timestamp_micros(f.expr("(_low + _high) div 2000")))
-        .withColumn("wall_error_us", f.expr("(_high - _low) div 2000 + 2"))
-        .withColumn("clock", f.when(fits, f.col("clock")).otherwise(UNKNOWN))
-    )
+def _messages(rows: pa.Table) -> pa.Table:
+    flags = rows.column("flags").to_numpy()
+    topic = rows.column("topic").combine_chunks().dictionary_encode()
+    levels = pc.split_pattern(topic.dictionary, "/").take(topic.indices)
+    for name, column in {
+        "levels": levels,
+        "qos": pa.array((flags & 3).astype(np.int32)),
+        "retain": pa.array(flags & s.RETAIN != 0),
+        "dup": pa.array(flags & s.DUP != 0),
+        **payloads.typed(rows.column("payload").combine_chunks()),
+    }.items():
+        rows = rows.append_column(name, column)
+    return rows
 
 
-def _bound(side: str, what: str) -> Column:
-    sign = -1 if what == "low" else 1
-    spread = f.abs(f.col("uptime_ms") - f.col(f"{side}_ms")) * f.lit(DRIFT_PPM * sign)
-    return f.col(f"{side}_{what}") + spread
+def _bridged(board: str, rows: pa.Table) -> pa.Table:
+    """Their identity is the origin's, which is in front of the payload."""
+    told = [data.as_py() for data in rows.column("payload")]
+    numbers = [[int.from_bytes(data[i : i + 4], "little") for data in told] for i in (8, 12)]
+    bodies = pa.array([data[s.ORIGIN_SIZE :] for data in told], pa.binary())
+    own = {
+        "recorder_boot": rows.column("boot"), "recorder_seq": rows.column("seq"),
+        "recorder": pa.array([board] * len(told), pa.string()),
+        "board": pa.array([data[:8].hex() for data in told], pa.string()),
+    }  # fmt: skip
+    changed = {
+        "payload": bodies,
+        **{n: pa.array(c, pa.int64()) for n, c in zip(("boot", "seq"), numbers, strict=True)},
+    }
+    for name, column in changed.items():
+        rows = rows.set_column(rows.column_names.index(name), name, column)
+    for name, column in own.items():
+        rows = rows.append_column(name, column)
+    return _messages(rows)
 
 
-def messages(records: DataFrame) -> DataFrame:
-    """Messages of `timed`, before what several brokers have recorded is put together."""
-    rows = (
-        with_origin(records.where(f.col("type") == s.MESSAGE))
-        .withColumn("qos", f.col("flags").bitwiseAND(3))
-        .withColumn("retain", f.col("flags").bitwiseAND(s.RETAIN) != 0)
-        .withColumn("dup", f.col("flags").bitwiseAND(s.DUP) != 0)
-        .withColumn("levels", f.split("topic", "/"))
-        .withColumn("day", f.to_date("wall"))
-    )
-    return typed(rows)
+def _events(rows: pa.Table) -> pa.Table:
+    """The detail of each by its meaning."""
+    details = [
+        _detail(kind, payload)
+        for kind, payload in zip(
+            rows.column("flags").to_pylist(), rows.column("payload").to_pylist(), strict=True
+        )
+    ]
+    names = ("event", "code", "detail", "heap_bytes")
+    schema = SILVER["events"].schema
+    for i, name in enumerate(names):
+        rows = rows.append_column(
+            name, pa.array([detail[i] for detail in details], schema.field(name).type)
+        )
+    return rows
 
 
-def with_origin(rows: DataFrame) -> DataFrame:
-    """Whose message it first was, where the record says so, and the payload without that."""
-    has_origin = f.col("flags").bitwiseAND(s.HAS_ORIGIN) != 0
-    body = f.expr(f"substring(payload, {s.ORIGIN_SIZE + 1})")
-    origin = f.when(has_origin, f.lower(f.hex(f.expr("substring(payload, 1, 8)"))))
-    return (
-        rows.withColumn("origin_board", origin)
-        .withColumn("origin_boot", f.when(has_origin, little_endian("payload", 9)))
-        .withColumn("origin_seq", f.when(has_origin, little_endian("payload", 13)))
-        .withColumn("payload", f.when(has_origin, body).otherwise(f.col("payload")))
-    )
+def _detail(kind: int, payload: bytes) -> tuple[str, int | None, str | None, int | None]:
+    name = s.EVENTS.get(kind, f"event {kind}")
+    if name in ("boot", "connect", "disconnect") and payload:
+        return name, payload[0], None, None
+    if name in ("subscribe", "unsubscribe", "table full"):
+        return name, None, payload.decode(errors="replace"), None
+    if name == "heap low-water" and len(payload) >= 4:
+        return name, None, None, int.from_bytes(payload[:4], "little")
+    return name, None, None, None
 
 
-def events(records: DataFrame) -> DataFrame:
-    """Events of `timed`, their detail by its meaning."""
-    names = f.create_map(*(f.lit(part) for pair in s.EVENTS.items() for part in pair))
-    name = f.coalesce(names[f.col("flags")], f.concat(f.lit("event "), f.col("flags")))
-    number = f.conv(f.hex(f.expr("substring(payload, 1, 1)")), 16, 10).cast("int")
-    of_text = f.col("event").isin("subscribe", "unsubscribe", "table full")
-    of_number = f.col("event").isin("boot", "connect", "disconnect") & (f.length("payload") > 0)
-    of_heap = (f.col("event") == "heap low-water") & (f.length("payload") >= 4)
-    return (
-        records.where(f.col("type") == s.EVENT)
-        .withColumn("event", name)
-        .withColumn("code", f.when(of_number, number))
-        .withColumn("detail", f.when(of_text, f.expr("make_valid_utf8(cast(payload as string))")))
-        .withColumn("heap_bytes", f.when(of_heap, little_endian("payload", 1)))
-        .withColumn("day", f.to_date("wall"))
-    )
-
-
-def little_endian(column: str, start: int) -> Column:
-    """The u32 at `start`, from 1, of a binary column."""
-    digits = f.hex(f.expr(f"substring({column}, {start}, 4)"))
-    turned = f.concat(*(f.substring(digits, 7 - 2 * i, 2) for i in range(4)))
-    return f.conv(turned, 16, 10).cast("long")
+def _rows(name: str, board: str, found: list[Row], answer: str) -> pa.Table:
+    schema = SILVER[name].schema
+    rows = [row | {"board": board} for row in found if row["answer"] == answer]
+    columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -12,7 +12,7 @@ from slotmq_tools.harvest.compact import compact
 from slotmq_tools.harvest.manifest import BUNDLES, Line, locked
 from slotmq_tools.harvest.segments import NotASegment
 from slotmq_tools.harvest.store import Store
-from slotmq_tools.telemetry import harvest_source, manifest
+from slotmq_tools.telemetry import decode, manifest
 
 from .conftest import A, Attach, Folder, identities, recorder
 from .recording import Recorder, record, records
@@ -68,7 +68,7 @@ def test_the_pipeline_names_the_record_that_is_cut(
     rows = [
         row
         for part in parts
-        for batch in harvest_source.frames_of(folder.path, part)
+        for batch in decode.frames_of(folder.path, part)
         for row in batch.to_pylist()
     ]
     assert [row["segment"] for row in rows if row["reason"]] == [1]

@@ -14,9 +14,9 @@ from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.network import Gone, Head
 from slotmq_tools.telemetry import ring_fetch
+from slotmq_tools.telemetry.harvest_source import FRAMES
 from slotmq_tools.telemetry.ring_fetch import Work
 from slotmq_tools.telemetry.ring_source import Offset, RingSource
-from slotmq_tools.telemetry.schemas import FRAMES
 
 BOARD = "00000000000000aa"
 Row = dict[str, Any]

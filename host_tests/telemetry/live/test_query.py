@@ -13,9 +13,12 @@ from unittest.mock import MagicMock
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from host_tests.telemetry.tables.rows import HERE
 from slotmq_tools.errors import ToolError
 from slotmq_tools.telemetry import bronze, live
+from slotmq_tools.telemetry.decode import bad_batch
 from slotmq_tools.telemetry.lake import Lake
+from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE
 
 AWAY = """[FOREACH] Traceback (most recent call last):
   File "ring_fetch.py", line 50, in frames
@@ -38,7 +41,7 @@ def test_a_batch_that_exists_stays_when_spark_repeats_it(
 
     def commit(to: Lake, name: str, frames: object) -> int:
         committed.append((name, frames))
-        (to.folder / "bronze" / f"batch={name}").mkdir(parents=True)
+        to.commit(BRONZE, [], (), {name: 1})
         return 7
 
     monkeypatch.setattr(bronze, "commit", commit)
@@ -51,10 +54,7 @@ def test_a_batch_that_exists_stays_when_spark_repeats_it(
     planned(lake, 1, 200)
     take("the next", 1)
     names = [name for name, _ in committed]
-    assert names == lake.batches() and [name.split("-")[2] for name in names] == [
-        "0000000000",
-        "0000000001",
-    ]
+    assert [name.split("-")[2] for name in names] == ["0000000000", "0000000001"]
     shutil.rmtree(lake.folder / live.CHECKPOINT / "spark")  # then Spark counts anew
     take = started(lake)
     planned(lake, 0, 100)
@@ -70,7 +70,7 @@ def test_a_longer_plan_of_the_same_number_is_another_batch(
 
     def commit(to: Lake, name: str, frames: object) -> int:
         committed.append(frames)
-        (to.folder / "bronze" / f"batch={name}").mkdir(parents=True)
+        to.commit(BRONZE, [], (), {name: 1})
         return 7
 
     monkeypatch.setattr(bronze, "commit", commit)
@@ -88,6 +88,53 @@ def test_a_longer_plan_of_the_same_number_is_another_batch(
     take("150 to 300", 1)
     assert committed == ["the first", "100 to 200", "100 to 300", "150 to 300"]
     assert counted == [7] * 4
+
+
+class Frames:
+    """Stands for what Spark has read of a ring."""
+
+    def __init__(self, *rows: dict[str, Any]) -> None:
+        self._batch = bad_batch([*rows])
+
+    def mapInArrow(self, task: Any, _schema: str) -> Any:  # noqa: N802
+        done = [row for batch in task(iter([self._batch])) for row in batch.to_pylist()]
+        return SimpleNamespace(collect=lambda: [tuple(row.values()) for row in done])
+
+
+def test_what_a_killed_run_put_into_quarantine_is_replaced(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ring has lost more when the batch is read again."""
+    row = {"board": "00000000000000aa", "boot": 1, "line": -1}
+    lost = row | {"seq": 1, "type": 5, "reason": "overwritten"}
+    commit = Lake.commit
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+
+        def killed(lake: Lake, table: Any, *rest: Any) -> None:
+            if table is BRONZE:
+                raise KeyboardInterrupt
+            commit(lake, table, *rest)
+
+        patch.setattr(Lake, "commit", killed)
+        bronze.commit(lake, "live-x-1", Frames(lost))  # type: ignore[arg-type]
+    bronze.commit(lake, "live-x-0", Frames(lost | {"seq": 0}))  # type: ignore[arg-type]
+    bronze.commit(lake, "live-x-1", Frames(lost | {"seq": 3}))  # type: ignore[arg-type]
+    assert sorted(lake.rows(QUARANTINE)["seq"].to_pylist()) == [0, 3]
+
+
+def test_silver_and_gold_follow_what_has_come(lake: Lake) -> None:
+    fresh = live.Fresh(HERE, lake)
+    fresh.make()  # nothing is there
+    record = {"board": "00000000000000aa", "boot": 1, "segment": 0, "ticks": 5, "flags": 1,
+              "type": 3, "payload": b"", "crc": 1, "line": -1, "offset": 0}  # fmt: skip
+    for seq in range(3):
+        bronze.commit(lake, f"live-{seq}", Frames(record | {"seq": seq}))  # type: ignore[arg-type]
+        fresh.make(late=True)
+        assert [row["boots"] for row in lake.rows(GOLD["boards"]).to_pylist()] == [seq + 1]
+    bronze.commit(lake, "live-9", Frames(record | {"seq": 9}))  # type: ignore[arg-type]
+    fresh._next = 1e18
+    fresh.make()  # it has taken its time already
+    assert lake.rows(GOLD["boards"])["boots"].to_pylist() == [3]
 
 
 def planned(lake: Lake, number: int, end: int, at: int = 0) -> None:

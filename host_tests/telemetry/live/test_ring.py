@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from host_tests.telemetry.harvest.recording import Recorder, records
 from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.harvest.network import Gone, Head
-from slotmq_tools.telemetry import ring_fetch
+from slotmq_tools.telemetry import ring_fetch, segment
 from slotmq_tools.telemetry.ring_fetch import Work
 from slotmq_tools.telemetry.ring_index import UNKNOWN, Gap, Piece, Position, RingIndex
 
@@ -72,7 +72,7 @@ class Stream:
                 if row["reason"] is None:
                     self.rows.append((row["boot"], row["seq"]))
                     count += 1
-                elif row["reason"] == ring_fetch.OVERWRITTEN:
+                elif row["reason"] == segment.OVERWRITTEN:
                     boot, first, lost, _ = struct.unpack("<IIII", row["payload"])
                     self.gaps.append(Gap(boot, first, lost))
                 else:

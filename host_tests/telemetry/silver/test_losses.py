@@ -78,7 +78,7 @@ def test_numbers_behind_the_last_record_are_lost_by_damage_there(
     torn = {"fact": "torn", "segment": segment}
     rows = [{"board": "aa", "boot": 1, **row} for row in (boot, gap, torn)]
     [loss] = [row for row in answers(rows) if row["answer"] == "loss"]
-    assert (loss["seq"], loss["last"], loss["reasons"]) == (21, 30, reasons)
+    assert (loss["first_seq"], loss["last_seq"], loss["reasons"]) == (21, 30, reasons)
 
 
 def test_a_boot_with_only_damaged_segments_is_a_loss_of_its_own() -> None:

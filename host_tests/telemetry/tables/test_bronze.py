@@ -1,29 +1,21 @@
 """The manifest of a harvest folder, its division into tasks, and bronze: each line is read once,
-by one process at a time, from one harvest folder."""
+from any number of harvest folders."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
-import re
+import shutil
 from pathlib import Path
-from typing import Any
-from unittest.mock import ANY
 
 import pytest
 
 from slotmq_tools.errors import ToolError
-from slotmq_tools.telemetry import (
-    bronze,
-    bronze_files,
-    build,
-    harvest_source,
-    live,
-    manifest,
-)
-from slotmq_tools.telemetry.bronze_files import BAD, GOOD
+from slotmq_tools.telemetry import bronze, decode, manifest
 from slotmq_tools.telemetry.lake import Lake
+from slotmq_tools.telemetry.schemas import BRONZE, QUARANTINE
+
+from . import campaign
+from .rows import HERE
 
 LINE = {"path": "bundles/1.smq", "size": 2048, "segment_size": 512, "harvested": 17.5}
 
@@ -69,42 +61,56 @@ def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
 def test_a_missing_bundle_is_a_bad_frame(tmp_path: Path) -> None:
     harvest(tmp_path, LINE)
     [[part]] = manifest.parts(manifest.read(tmp_path))
-    [batch] = harvest_source.frames_of(tmp_path, part)
+    [batch] = decode.frames_of(tmp_path, part)
     [row] = batch.to_pylist()
     assert (row["file"], row["line"]) == ("bundles/1.smq", 0)
     assert row["reason"].startswith("unreadable bundle: ")
 
 
-def test_the_process_that_holds_a_lock_is_named(tmp_path: Path, decoded: list[list[str]]) -> None:
-    lake, one = Lake(tmp_path / "tables").made(), folder(tmp_path / "one", *bundles(3))
-    (lake.folder / "quarantine/batch=lines-00000000-00000003").mkdir(parents=True)
-    told = re.escape(f"{lake.folder}: process {os.getpid()} on {platform.node()} is writing ")
-    with Lake(lake.folder).locked("bronze"), pytest.raises(ToolError, match=f"^{told}bronze$"):
-        bronze.ingest(ANY, one, lake)
-    assert len(lake.batches("quarantine")) == 1  # it may be the other one's, and is needed
-    with lake.locked("live"):  # which has batches of its own
-        bronze.ingest(ANY, one, lake)
-    assert len(decoded) == 1
-    for name, make in (("silver", build.build_silver), ("gold", build.build_gold)):
-        (lake.folder / "silver").mkdir(exist_ok=True)
-        with lake.locked(name), pytest.raises(ToolError, match=f"^{told}{name}$"):
-            make(ANY, lake)
-    with lake.locked("live"), pytest.raises(ToolError, match=f"^{told}live$"):
-        live.run(ANY, lake, {}, None)
+def ingest(harvest: Path, lake: Lake) -> tuple[int, int]:
+    """The lines that were read."""
+    taken = bronze.ingest(HERE, harvest, lake)
+    return taken.first, taken.last
 
 
-@pytest.fixture
-def decoded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Stands for Spark's tasks; the bundles that each run was given."""
-    found: list[list[str]] = []
+def rows(lake: Lake) -> list[int]:
+    return [lake.rows(table).num_rows for table in (BRONZE, QUARANTINE)]
 
-    def decode(_spark: object, _folder: Path, bundles: list[Any], target: Path) -> None:
-        found.append([bundle.path for bundle in bundles])
-        for kind in (GOOD, BAD):
-            (target / kind).mkdir(parents=True)
 
-    monkeypatch.setattr(bronze_files, "decode", decode)
-    return found
+def test_several_harvest_folders_fill_the_same_tables(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    counts = []
+    for seed in (214, 229):
+        lived = campaign.run(tmp_path / f"{seed}", [seed])
+        assert ingest(lived.folder, lake) == (0, lived.lines)
+        assert ingest(lived.folder, lake) == (lived.lines, lived.lines)
+        counts.append(len(lived.seasons[0].harvest.taken))
+    assert rows(lake)[0] == sum(counts)
+
+
+def test_a_folder_that_was_moved_compacted_and_filled_is_the_same(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    lived = campaign.run(tmp_path / "one", [214])
+    before = lived.lines
+    assert ingest(lived.folder, lake) == (0, before)
+    lived.compact()
+    assert lived.lines == before + 1
+    moved = lived.folder.rename(tmp_path / "moved")
+    assert ingest(moved, lake) == (before, before + 1)
+    assert ingest(moved, lake) == (before + 1, before + 1)
+
+
+def test_a_copy_of_a_folder_that_went_another_way_is_refused(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "tables").made()
+    one = folder(tmp_path / "one", *bundles(1))
+    ingest(one, lake)
+    other = shutil.copytree(one, tmp_path / "other")
+    folder(one, *bundles(3))
+    assert ingest(one, lake) == (1, 3)
+    for lines in (bundles(2), [*bundles(1), *bundles(4, of=99)]):
+        with pytest.raises(ToolError, match="begins like a harvest folder"):
+            ingest(folder(other, *lines), lake)
+    assert rows(lake) == [0, 3]  # bundles that are missing
 
 
 def bundles(count: int, of: int = 17) -> list[dict[str, object]]:
@@ -114,59 +120,3 @@ def bundles(count: int, of: int = 17) -> list[dict[str, object]]:
 def folder(path: Path, *lines: object) -> Path:
     path.mkdir(exist_ok=True)
     return harvest(path, *lines)
-
-
-@pytest.mark.parametrize("lines", [1, 2, 3, 9])
-def test_another_harvest_folder_is_refused(
-    tmp_path: Path, decoded: list[list[str]], lines: int
-) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    bronze.ingest(ANY, folder(tmp_path / "one", *bundles(3)), lake)
-    with pytest.raises(ToolError, match="another harvest folder"):
-        bronze.ingest(ANY, folder(tmp_path / "other", *bundles(lines, of=99)), lake)
-    assert len(decoded) == 1 and len(lake.batches()) == 1
-
-
-def test_a_folder_that_was_moved_compacted_and_filled_is_the_same(
-    tmp_path: Path, decoded: list[list[str]]
-) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    bronze.ingest(ANY, folder(tmp_path / "one", *bundles(3)), lake)
-    empty = [{**line, "path": "", "size": 0} for line in bundles(3)]
-    moved = folder(tmp_path / "moved", *empty, {**LINE, "path": "bundles/large.smq"})
-    assert bronze.ingest(ANY, moved, lake) == bronze.Taken(3, 4)
-    assert bronze.ingest(ANY, moved, lake) == bronze.Taken(4, 4)
-    assert decoded[1:] == [["bundles/large.smq"]]
-
-
-def test_tables_without_a_hash_refuse_a_folder_with_fewer_lines(
-    tmp_path: Path, decoded: list[list[str]]
-) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    (lake.folder / "bronze/batch=lines-00000000-00000003").mkdir(parents=True)
-    with pytest.raises(ToolError, match="another harvest folder"):
-        bronze.ingest(ANY, folder(tmp_path / "one", *bundles(2)), lake)
-    assert decoded == []
-    assert bronze.ingest(ANY, folder(tmp_path / "two", *bundles(4)), lake).first == 3
-
-
-def test_a_batch_of_a_killed_run_is_removed_from_quarantine(
-    tmp_path: Path, decoded: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    with monkeypatch.context() as patch:
-        patch.setattr(Lake, "add_batch", killed_before_bronze)
-        with pytest.raises(KeyboardInterrupt):
-            bronze.ingest(ANY, folder(tmp_path / "one", *bundles(3)), lake)
-    assert lake.batches("quarantine") == ["lines-00000000-00000003"]
-    (lake.folder / "quarantine/batch=live-x-0").mkdir()  # another process is at it
-    bronze.ingest(ANY, folder(tmp_path / "one", *bundles(5)), lake)
-    assert lake.batches() == ["lines-00000000-00000005"]
-    assert lake.batches("quarantine") == ["lines-00000000-00000005", "live-x-0"]
-
-
-def killed_before_bronze(lake: Lake, table: str, batch: str, written: Path) -> None:
-    if table == "bronze":
-        raise KeyboardInterrupt
-    (lake.folder / table).mkdir()
-    written.replace(lake.folder / table / f"batch={batch}")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry import decode, harvest_source, manifest, segment
+from slotmq_tools.telemetry import decode, manifest, segment
 from slotmq_tools.telemetry.season import writer
 from slotmq_tools.telemetry.season.world import Knobs, season
 
@@ -129,9 +129,7 @@ def test_there_are_golden_segments() -> None:
 def read(folder: Path, limit: int) -> list[dict[str, Any]]:
     """All rows of a harvest folder, in parts of at most so many bytes."""
     parts = manifest.parts(manifest.read(folder), limit)
-    batches = (
-        b for task in parts for part in task for b in harvest_source.frames_of(folder, part)
-    )
+    batches = (b for task in parts for part in task for b in decode.frames_of(folder, part))
     return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -19,17 +19,16 @@ from slotmq_tools.telemetry import command, more_commands
 from slotmq_tools.telemetry.lake import Lake
 
 REFUSED = [
-    (["bronze", "file", "tables"], "file"),
-    (["bronze", "none", "tables"], "none is not a harvest folder"),
+    (["ingest", "file", "tables"], "file"),
     (["ingest", "none", "tables"], "none is not a harvest folder"),
     (["ingest", "file/h", "tables"], "MANIFEST.jsonl cannot be read"),
-    (["silver", "none"], "run `slotmq telemetry bronze` first"),
-    (["gold", "none"], "run `slotmq telemetry silver` first"),
-    (["report", "none", "page.html"], "run `slotmq telemetry gold` first"),
+    (["build", "none"], "has no bronze: run `slotmq telemetry ingest` first"),
+    (["report", "none", "page.html"], "has no gold/boards: run `slotmq telemetry ingest` first"),
+    (["optimize", "none"], "has no bronze"),
+    (["sql", "none"], "has no bronze"),
     (["season", "file/h"], "Not a directory"),
     (["demo", "file/h"], "Not a directory"),
     (["live", "file/t", "--broker", "127.0.0.1:1", "--once"], "Not a directory"),
-    (["delta", "none", "target"], "nothing to copy"),
     (["pack", "file/x.zip"], "Not a directory"),
     (["pack", "none/x.zip"], "No such file or directory"),
 ]
@@ -47,21 +46,9 @@ def test_a_wrong_folder_is_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_tables_of_another_harvest_are_refused_before_spark_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    lake.remember("harvest", {"lines": 0, "mark": "another"})
-    (tmp_path / "MANIFEST.jsonl").write_text("")
-    monkeypatch.setattr(command, "session", lambda _master: pytest.fail("a session"))
-    done = CliRunner().invoke(main, ["telemetry", "bronze", str(tmp_path), str(lake.folder)])
-    assert done.exit_code == 1
-    assert "another harvest folder" in done.stderr
-
-
 WITHOUT_SPARK = [
     (["live", "tables", "--broker", "127.0.0.1:1", "--once"], "127.0.0.1:1"),
-    (["bronze", "harvest", "tables", "--master", "nonsense"], "nonsense is not a Spark master"),
+    (["ingest", "harvest", "tables", "--master", "nonsense"], "nonsense is not a Spark master"),
 ]
 
 
@@ -179,6 +166,6 @@ def test_tables_and_harvest_need_different_folders(tmp_path: Path) -> None:
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bronze").mkdir()
     monkeypatch.setattr("slotmq_tools.telemetry.command.util.find_spec", lambda name: None)
-    done = CliRunner().invoke(main, ["telemetry", "silver", str(tmp_path)])
+    done = CliRunner().invoke(main, ["telemetry", "build", str(tmp_path)])
     assert done.exit_code == 1
     assert "pip install 'slotmq[telemetry]'" in done.output

@@ -1,4 +1,4 @@
-"""The folder of tables: commits by rename, versions, and what readers outside of Spark see."""
+"""The folder of tables: transactions, what a killed writer leaves, locks, and what is deleted."""
 
 from __future__ import annotations
 
@@ -6,94 +6,150 @@ import errno
 import fcntl
 from pathlib import Path
 
-import duckdb
-import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
+from deltalake import DeltaTable
 
-from slotmq_tools.telemetry.lake import Lake
+from slotmq_tools.cli import main
+from slotmq_tools.errors import ToolError
+from slotmq_tools.telemetry.lake import File, Lake, board_of, vacuum, write
+from slotmq_tools.telemetry.schemas import ALL, QUARANTINE, Table
 
+from . import campaign
+from .rows import Made
 
-def test_a_version_replaces_the_previous_one_at_once(tmp_path: Path) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    for text in ("one", "two", "three"):
-        with lake.staging("silver") as written:
-            (written / "messages").mkdir(parents=True)
-            (written / "messages/part.parquet").write_text(text)
-            before = lake.has("silver") and (lake.folder / "silver/messages/part.parquet")
-            if before:
-                assert before.read_text() != text
-            lake.publish("silver", written)
-        assert (lake.folder / "silver/messages/part.parquet").read_text() == text
-    assert len(list((lake.folder / ".versions").iterdir())) == 2
+TABLE = Table("gold/test", pa.schema([("board", pa.string()), ("seq", pa.int64())]))
 
 
-def test_a_run_that_fails_leaves_nothing_to_read(tmp_path: Path) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    with pytest.raises(RuntimeError), lake.staging("silver") as written:
-        written.mkdir()
-        (written / "half").write_text("")
-        raise RuntimeError
-    assert list(tmp_path.rglob("half")) == []
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "tables").made()
 
 
-def test_a_batch_in_quarantine_alone_is_rewritten_and_one_in_bronze_stays(
-    tmp_path: Path,
-) -> None:
-    lake = Lake(tmp_path / "tables").made()
-    for text in ("first", "second"):
-        for table in ("quarantine", "bronze"):
-            with lake.staging("batch") as written:
-                written.mkdir()
-                (written / "part.parquet").write_text(text)
-                lake.add_batch(table, "lines-0-1", written)
-    assert lake.batches() == ["lines-0-1"]
-    assert (lake.folder / "quarantine/batch=lines-0-1/part.parquet").read_text() == "second"
-    assert (lake.folder / "bronze/batch=lines-0-1/part.parquet").read_text() == "first"
-    assert list((lake.folder / ".staging").iterdir()) == []
+def written(lake: Lake, name: str, board: str | None, *numbers: int) -> File:
+    rows = pa.table({"seq": pa.array(numbers, pa.int64())})
+    return write(lake.folder, TABLE, rows, name, board)
+
+
+def seen(lake: Lake, version: int | None = None) -> list[tuple[str | None, int]]:
+    found = DeltaTable(str(lake.folder / TABLE.name), version).to_pyarrow_table().to_pylist()
+    return sorted(((row["board"], row["seq"]) for row in found), key=repr)
+
+
+def test_a_transaction_replaces_the_files_of_a_board(lake: Lake) -> None:
+    one, other = written(lake, "1", "a", 1, 2), written(lake, "1", "b", 3)
+    lake.commit(TABLE, [one, other])
+    assert seen(lake) == [("a", 1), ("a", 2), ("b", 3)]
+    new = written(lake, "2", "a", 4)
+    assert seen(lake) == [("a", 1), ("a", 2), ("b", 3)], "not before it is committed"
+    lake.commit(TABLE, [new, written(lake, "3", None, 9)], [one.path])
+    assert seen(lake) == [("a", 4), ("b", 3), (None, 9)]
+    assert seen(lake, 1) == [("a", 1), ("a", 2), ("b", 3)], "readers of a version go on"
+    assert sorted(map(board_of, lake.files(TABLE)), key=repr) == ["a", "b", None]
+
+
+def test_marks_say_what_was_done(lake: Lake) -> None:
+    assert lake.marked(TABLE, "lines") is None
+    lake.commit(TABLE, [], (), {"lines": 3})
+    lake.commit(TABLE, [], (), {"lines": 7})
+    assert (lake.marked(TABLE, "lines"), lake.marked(TABLE, "other")) == (7, None)
+
+
+def test_what_no_version_names_is_deleted(lake: Lake) -> None:
+    one = written(lake, "1", "a", 1)
+    lake.commit(TABLE, [one])
+    new, killed = written(lake, "2", "a", 4), written(lake, "3", "a", 5)
+    lake.commit(TABLE, [new], [one.path])
+    assert dict(vacuum(lake, [TABLE], 1)) == {TABLE.name: 0}
+    vacuum_now = dict(vacuum(lake, [TABLE], 0))
+    assert vacuum_now[TABLE.name] >= 1
+    assert seen(lake) == [("a", 4)]
+    assert not (lake.folder / TABLE.name / one.path).exists() and killed.path != new.path
 
 
 def test_a_file_system_without_locks_refuses_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
         raise OSError(errno.ENOLCK, "no locks")
 
     monkeypatch.setattr(fcntl, "flock", refused)
-    lake = Lake(tmp_path / "tables").made()
     with lake.locked("bronze"):
-        assert not lake.has("bronze")
+        assert lake.open(TABLE) is None
 
 
-def test_other_readers_see_only_what_is_committed(tmp_path: Path) -> None:
-    """While a batch and a version are being written, and after a writer was killed."""
-    lake = Lake(tmp_path / "tables").made()
+def test_a_run_that_was_killed_between_two_transactions_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever: what is missing is made, and nothing is there twice."""
+    lived = campaign.run(tmp_path / "harvest", [229])
+    whole = Made(lived, Lake(tmp_path / "whole"))
+    whole.ingest()
+    for killed_at in (1, 4, 9):
+        made = Made(lived, Lake(tmp_path / f"killed-{killed_at}"))
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Lake, "commit", killed(killed_at))
+            made.ingest()
+        made.ingest()
+        for table in ALL:
+            rows = [sorted(map(repr, m.lake.rows(table).to_pylist())) for m in (made, whole)]
+            assert rows[0] == rows[1], (killed_at, table.name)
+    assert whole.lake.rows(QUARANTINE).num_rows
 
-    def written(path: Path, rows: int) -> Path:
-        path.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"seq": list(range(rows))}), path / "part.parquet")
-        return path
 
-    def seen() -> tuple[list[int], list[int]]:
-        """By DuckDB and by pandas: rows of bronze, and of silver."""
-        found = []
-        for part, glob in (("bronze", "*/*.parquet"), ("silver", "messages/**/*.parquet")):
-            with duckdb.connect() as duck:
-                ask = f"select count(*) from read_parquet('{lake.folder}/{part}/{glob}')"
-                by_duck = duck.execute(ask).fetchall()[0][0]
-            found.append([by_duck, len(pd.read_parquet(lake.folder / part))])
-        return found[0], found[1]
+def killed(after: int) -> object:
+    """A commit that does not come back the so manieth time."""
+    commit, left = Lake.commit, [after]
 
-    for count in (3, 5):
-        with lake.staging("batch") as batch, lake.staging("silver") as silver:
-            written(batch, count)
-            written(silver / "messages", count)
-            if count == 5:
-                assert seen() == ([3, 3], [3, 3])
-            lake.add_batch("bronze", f"lines-{count}", batch)
-            lake.publish("silver", silver)
-    assert seen() == ([8, 8], [5, 5])
-    written(lake.folder / ".staging/killed-1", 100)
-    (lake.folder / "bronze/batch=lines-3/.part.parquet.half").write_bytes(b"PAR1")
-    assert seen() == ([8, 8], [5, 5])
+    def committed(lake: Lake, *rest: object) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        commit(lake, *rest)  # type: ignore[arg-type]
+
+    return committed
+
+
+def test_a_damaged_table_is_one_line(lake: Lake) -> None:
+    lake.commit(TABLE, [written(lake, "1", "a", 1)])
+    (lake.folder / TABLE.name / "board=a/1.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ToolError, match="gold/test cannot be read: ") as failed:
+        lake.rows(TABLE)
+    assert "\n" not in str(failed.value)
+    log = lake.folder / TABLE.name / "_delta_log"
+    (log / "00000000000000000000.json").write_text("what")
+    with pytest.raises(ToolError, match="gold/test cannot be read: "):
+        lake.open(TABLE)
+
+
+def test_two_writers_do_not_meet(tmp_path: Path) -> None:
+    lived = campaign.run(tmp_path / "harvest", [214])
+    made = Made(lived, Lake(tmp_path / "tables"))
+    made.ingest()
+    for name in ("bronze", "silver", "gold"):
+        with made.lake.locked(name), pytest.raises(ToolError, match=f"is writing {name}$"):
+            made.ingest()
+    with made.lake.locked("live"):  # which has batches of its own
+        assert made.ingest() == (0, 0)
+
+
+def test_sql_and_optimize_as_commands(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    lived = campaign.run(tmp_path / "harvest", [214])
+    made = Made(lived, Lake(tmp_path / "tables"))
+    made.ingest()
+    printed = CliRunner().invoke(main, ["telemetry", "sql", str(made.lake.folder)])
+    with duckdb.connect() as duck:
+        duck.execute(printed.output)
+        counts = {
+            name: duck.execute(f"select count(*), count(board) from {name}").fetchall()
+            for name in ("silver_messages", "gold_boards")
+        }
+    right = {
+        "silver_messages": len(made.rows("messages")),
+        "gold_boards": len(made.rows("boards")),
+    }
+    assert counts == {name: [(count, count)] for name, count in right.items()}
+    done = CliRunner().invoke(main, ["telemetry", "optimize", str(made.lake.folder)])
+    assert done.output.splitlines()[0] == "bronze: 0 files deleted"

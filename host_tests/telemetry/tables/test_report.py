@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner, Result
-from pyspark.sql.pandas.types import to_arrow_schema
+from deltalake import write_deltalake
 
 from slotmq_tools.cli import main
-from slotmq_tools.telemetry import report_charts
-from slotmq_tools.telemetry.build import GOLD
+from slotmq_tools.errors import ToolError
+from slotmq_tools.telemetry import names, report_charts
+from slotmq_tools.telemetry.lake import Lake, write
+from slotmq_tools.telemetry.names import Named
+from slotmq_tools.telemetry.schemas import GOLD
 
 Row = dict[str, Any]
 TOPICS = ["price/$x_$/eur", "$a$/b$c", "x$\\foo$y", "_hidden", "<script>", "plain"]
@@ -22,11 +27,15 @@ TOPICS = ["price/$x_$/eur", "$a$/b$c", "x$\\foo$y", "_hidden", "<script>", "plai
 
 def gold(folder: Path, **tables: list[Row]) -> Path:
     """Tables of gold with these rows; what is not named is empty or null."""
-    for name, schema in GOLD.items():
-        path = folder / "gold" / name
-        path.mkdir(parents=True)
-        found = pa.Table.from_pylist(tables.get(name, []), to_arrow_schema(schema, timezone="UTC"))
-        pq.write_table(found, path / "part.parquet")
+    lake = Lake(folder)
+    for name, table in GOLD.items():
+        rows = pa.Table.from_pylist(tables.get(name, []), table.schema)
+        boards = sorted({*rows["board"].to_pylist()})
+        files = [
+            write(folder, table, rows.filter(pc.equal(rows["board"], board)), "part", board)
+            for board in boards
+        ]
+        lake.commit(table, files)
     return folder
 
 
@@ -92,24 +101,17 @@ def test_values_that_no_axis_can_show_are_left_out(tmp_path: Path) -> None:
     assert "<td>-1.7e+308</td>" in page
 
 
-@pytest.mark.parametrize("damage", [b"", b"PAR1", b"what is this?\n" * 9])
-def test_a_damaged_table_is_one_line(tmp_path: Path, damage: bytes) -> None:
-    tables = gold(tmp_path)
-    (tables / "gold/boards/part.parquet").write_bytes(damage)
-    assert refused(tables, "gold/boards cannot be read: ")
-
-
 def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
     tables = gold(tmp_path)
-    (tables / "gold/audit/part.parquet").unlink()
-    (tables / "gold/audit").rmdir()
-    assert refused(tables, "gold/audit")
+    shutil.rmtree(tables / "gold/audit")
+    assert refused(tables, "has no gold/audit")
 
 
 def test_tables_of_another_version_are_one_line(tmp_path: Path) -> None:
     tables = gold(tmp_path)
-    other = pa.table({"board": ["b"], "topic": ["t"], "messages": [1]})
-    pq.write_table(other, tables / "gold/traffic/part.parquet")
+    shutil.rmtree(tables / "gold/traffic")
+    rows = pa.table({"board": ["b"], "topic": ["t"], "messages": [1]})
+    write_deltalake(str(tables / "gold/traffic"), rows)
     assert refused(tables, "no column 'bytes'")
 
 
@@ -170,18 +172,24 @@ def test_lines_end_where_values_are_missing() -> None:
     assert report_charts.broken([], "mean") == [[], []]
 
 
-def test_boards_are_called_as_boards_toml_says(tmp_path: Path) -> None:
+def test_boards_are_called_as_gold_says(tmp_path: Path) -> None:
     counts = {"boots": 1, "messages": 5, "lost": 0, "without_time": 0, "most_connected": 0,
-              "refusals": 0, "advice": []}  # fmt: skip
-    tables = gold(tmp_path, boards=[{"board": board, **counts} for board in (A, B)])
+              "refusals": 0, "advice": [], "tags": []}  # fmt: skip
+    plain = gold(tmp_path / "plain", boards=[{"board": b, "name": b, **counts} for b in (A, B)])
+    assert report(plain).exit_code == 0
+    assert "site" not in section((plain / "page.html").read_text("utf-8"), "Boards")
+    called = [
+        {"board": A, **counts, "name": "greenhouse", "site": "farm", "tags": ["wet", "hot"]},
+        {"board": B, "name": B, **counts},
+    ]
+    gaps = [{"board": A, "boot": 1, "boots": 1, "lost": 4, "reasons": ["overwritten"]}]
+    tables = gold(tmp_path / "called", boards=called, gaps=gaps)
     assert report(tables).exit_code == 0
-    assert "site" not in section((tables / "page.html").read_text("utf-8"), "Boards")
-    toml = tables / "boards.toml"
-    toml.write_text(f'[{A}]\nname = "greenhouse"\nsite = "farm"\ntags = ["wet", "hot"]\n')
-    assert report(tables).exit_code == 0
-    shown = section((tables / "page.html").read_text("utf-8"), "Boards")
+    page = (tables / "page.html").read_text("utf-8")
+    shown = section(page, "Boards")
     assert "<td>greenhouse</td><td>farm</td><td>wet, hot</td>" in shown
-    assert A not in shown and f"<td>{B}</td>" in shown
+    assert f"<td>{B}</td>" in shown and "<td>greenhouse</td>" in section(page, "Gaps")
+    assert A not in page
 
 
 WRONG = [
@@ -189,12 +197,18 @@ WRONG = [
     (f"[{A}]\nnames = 1", "has `name`, `site` and `tags`"),
     (f"[{A}]\ntags = [1]", "`tags` is a list of texts"),
     (f'[{A}]\nname = "x"\n[{B}]\nname = "x"', "two boards are called 'x'"),
-    ("[", "cannot be read"),
+    ("[", "boards.toml cannot be read"),
 ]
 
 
 @pytest.mark.parametrize(("text", "complaint"), WRONG, ids=[text for _, text in WRONG])
 def test_a_wrong_boards_toml_is_one_line(tmp_path: Path, text: str, complaint: str) -> None:
-    tables = gold(tmp_path)
-    (tables / "boards.toml").write_text(text)
-    assert refused(tables, complaint)
+    (tmp_path / "boards.toml").write_text(text)
+    with pytest.raises(ToolError, match=re.escape(complaint)):
+        names.read(tmp_path)
+
+
+def test_boards_toml_names_some_of_the_boards(tmp_path: Path) -> None:
+    assert names.read(tmp_path) == {}
+    (tmp_path / "boards.toml").write_text(f'[{A}]\nname = "x"\ntags = ["y"]\n[{B}]\nsite = "z"\n')
+    assert names.read(tmp_path) == {A: Named("x", None, ("y",)), B: Named(B, "z")}

@@ -33,14 +33,6 @@ def _number(data: bytes) -> int:
     return int.from_bytes(data, "little")
 
 
-def _may_be_near(one: Row, other: Row) -> bool:
-    """Two messages, if each may have been at any time that its error allows: within 5 s."""
-    if one["wall_us"] is None or other["wall_us"] is None:
-        return True
-    apart = abs(one["wall_us"] - other["wall_us"])
-    return bool(apart <= 5_000_000 + one["wall_error_us"] + other["wall_error_us"])
-
-
 class Truth:
     """The right answers for one season."""
 
@@ -150,41 +142,31 @@ class Truth:
         return found
 
     def messages(self) -> list[Row]:
-        """Every message once."""
-        found = [self._message(key) for key, e in self.entries.items() if e.kind == 2]
-        there = {(row["board"], row["boot"], row["seq"]) for row in found}
-        once: dict[Key, Row] = {}
-        for row in sorted(found, key=lambda r: (r["board"], r["boot"], r["seq"])):
-            origin = (row["origin_board"], row["origin_boot"], row["origin_seq"])
-            own = (row["board"], row["boot"], row["seq"])
-            if origin[0] is None:
-                once[own] = row
-            elif origin not in there:
-                once.setdefault(origin, row)
-        kept = list(once.values())
-        plain = [row for row in kept if row["origin_board"] is None]
-        for row in kept:
-            row["possible_duplicate"] = row in plain and any(
-                other["board"] != row["board"] and other["topic"] == row["topic"]
-                and other["payload"] == row["payload"]
-                and _may_be_near(row, other)
-                for other in plain
-            )  # fmt: skip
-        return kept
+        """Every message that its own board recorded."""
+        return [self._message(key) for key, e in self.entries.items() if e.kind == 2
+                and not e.flags & 16]  # fmt: skip
+
+    def bridged(self) -> list[Row]:
+        """Every message of another board, under the number that it had there."""
+        found = []
+        for key, entry in self.entries.items():
+            if entry.kind == 2 and entry.flags & 16:
+                origin = entry.payload[:16]
+                found.append(self._message(key) | {
+                    "recorder": key[0], "recorder_boot": key[1], "recorder_seq": key[2],
+                    "board": origin[:8].hex(), "boot": _number(origin[8:12]),
+                    "seq": _number(origin[12:]),
+                })  # fmt: skip
+        return found
 
     def _message(self, key: Key) -> Row:
         entry = self.entries[key]
-        data = entry.payload
-        origin: tuple[str | None, int | None, int | None] = (None, None, None)
-        if entry.flags & 16:
-            origin = (data[:8].hex(), _number(data[8:12]), _number(data[12:16]))
-            data = data[16:]
+        data = entry.payload[16:] if entry.flags & 16 else entry.payload
         payload = self._season.payloads[data]
         assert entry.topic is not None
         return {
             **self._common(key), "topic": entry.topic, "levels": entry.topic.split("/"),
             "qos": entry.flags & 3, "retain": bool(entry.flags & 4), "dup": bool(entry.flags & 8),
-            "origin_board": origin[0], "origin_boot": origin[1], "origin_seq": origin[2],
             "payload": data, "kind": payload.kind, "number": payload.number,
             "json": payload.json, "text": payload.text,
         }  # fmt: skip

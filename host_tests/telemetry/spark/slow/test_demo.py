@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
 from slotmq_tools.telemetry import demo
+from slotmq_tools.telemetry.lake import Lake
+from slotmq_tools.telemetry.schemas import GOLD, QUARANTINE, SILVER
 
 from .cluster import environment
 
@@ -24,9 +25,11 @@ def test_what_is_published_arrives_in_the_tables(tmp_path: Path) -> None:
     env = environment(tmp_path) | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:]
-    rows = f"read_parquet('{folder}/tables/silver/messages/**/*.parquet', hive_partitioning=true)"
+    lake = Lake(folder / "tables")
+    messages = lake.need(SILVER["messages"]).to_pyarrow_dataset()
     with duckdb.connect() as duck:
-        asked = f"from {rows} where starts_with(topic, 'demo/')"
+        duck.register("messages", messages)
+        asked = "from messages where starts_with(topic, 'demo/')"
         found = duck.execute(f"select topic, count(*), min(qos) {asked} group by 1").fetchall()
         of_demo = {name for (name,) in duck.execute(f"select distinct board {asked}").fetchall()}
     assert {topic: (count, qos) for topic, count, qos in found} == {
@@ -34,10 +37,10 @@ def test_what_is_published_arrives_in_the_tables(tmp_path: Path) -> None:
         for number in range(demo.BOARDS)
         for qos, name in enumerate(("thermometer", "weather", "meter"))
     }
-    boards = pq.read_table(folder / "tables/gold/boards").to_pylist()
+    boards = lake.rows(GOLD["boards"]).to_pylist()
     boots = {board["board"]: board["boots"] for board in boards}
     assert len(of_demo) == demo.BOARDS
     assert {boots[name] for name in of_demo} == {2}
     assert len(boots) > demo.BOARDS  # and the season's
-    assert pq.read_table(folder / "tables/quarantine").num_rows > 0
+    assert lake.rows(QUARANTINE).num_rows > 0
     assert "<svg" in (folder / "report.html").read_text()

@@ -17,12 +17,13 @@ from host_tests.broker.wire.process import BrokerProcess
 from host_tests.telemetry.harvest.conftest import A, B, Field, identities, recorder
 from host_tests.telemetry.harvest.fake_board import FakeBoards
 from host_tests.telemetry.harvest.recording import Recorder
-from host_tests.telemetry.spark.tables import rows
+from host_tests.telemetry.tables.rows import HERE, keyed, plain
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.harvest.store import Store
 from slotmq_tools.telemetry import bronze, build, live
 from slotmq_tools.telemetry.lake import Lake
+from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
 
 
 @pytest.fixture
@@ -64,13 +65,14 @@ def test_live_and_harvest_make_one_table(
         assert live.run(spark, lake, options(field), None) == 0
     finally:
         boards.close()
-    bronze.ingest(spark, harvested(tmp_path / "harvest", one, other), lake)
-    build.build_silver(spark, lake)
-    table = rows(build.read(spark, lake, "silver", "messages", build.SILVER["messages"]))
+    assert lake.rows(GOLD["boards"]).num_rows == 2  # which follow what is read
+    bronze.ingest(HERE, harvested(tmp_path / "harvest", one, other), lake)
+    build.build_silver(HERE, lake)
+    table = keyed(plain(lake.rows(SILVER["messages"])))
     whole = seen | identities(one, other)
     assert set(table) <= whole
     assert {row["copies"] for key, row in table.items() if key[0] == B} == {2}
-    losses = rows(build.read(spark, lake, "silver", "losses", build.SILVER["losses"]))
+    losses = keyed(plain(lake.rows(SILVER["losses"])))
     last = max(seq for board, _, seq in seen if board == A)
     (loss,) = losses.values()
     assert (loss["board"], loss["boot"], loss["first_seq"]) == (A, 1, last + 1)
@@ -98,8 +100,8 @@ def killed_after_its_commit(
         live.run(spark, lake, options(field), None)
 
 
-def identities_of(spark: SparkSession, lake: Lake) -> list[tuple[str, int, int]]:
-    found = bronze.read(spark, lake).select("board", "boot", "seq").collect()
+def identities_of(lake: Lake) -> list[tuple[str, int, int]]:
+    found = lake.rows(BRONZE).to_pylist()
     return sorted((row["board"], row["boot"], row["seq"]) for row in found)
 
 
@@ -119,8 +121,8 @@ def test_a_batch_that_exists_stays_though_the_ring_overwrote_it(
         live.run(spark, lake, options(field), None)
     finally:
         boards.close()
-    assert identities_of(spark, lake) == sorted(seen | identities(one))
-    (gap,) = bronze.quarantine(spark, lake).collect()
+    assert identities_of(lake) == sorted(seen | identities(one))
+    (gap,) = lake.rows(QUARANTINE).to_pylist()
     assert (gap["reason"], gap["seq"]) == ("overwritten", len(seen))
 
 
@@ -140,8 +142,10 @@ def test_a_plan_lost_by_a_power_cut_is_made_again_without_loss(
         found = live.run(spark, lake, options(field), None)
     finally:
         boards.close()
-    assert len(lake.batches()) == 3  # of the first and its second plan some are there twice
-    assert set(identities_of(spark, lake)) == identities(one)
+    assert (
+        lake.need(BRONZE).version() == 3
+    )  # of the first and its second plan some are there twice
+    assert set(identities_of(lake)) == identities(one)
     assert found == len(identities(one))
 
 
@@ -180,7 +184,7 @@ def test_a_board_that_goes_away_with_a_batch_planned_is_waited_for(
         for broker in brokers[1:]:
             broker.stop()
     assert len(waits) == 1 and "no MQTT at" in waits[0] and "\n" not in waits[0]
-    assert identities_of(spark, lake) == sorted(identities(one))
+    assert identities_of(lake) == sorted(identities(one))
 
 
 def test_no_broker_is_one_line(spark: SparkSession, tmp_path: Path) -> None:

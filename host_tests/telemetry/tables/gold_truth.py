@@ -45,9 +45,12 @@ def is_timed(row: Row) -> bool:
 
 
 def timed(silver: Silver) -> list[Row]:
-    """A topic is one of the board that a message first came from."""
-    rows = [row for row in silver("messages") if is_timed(row)]
-    rows = [row | {"board": row["origin_board"] or row["board"]} for row in rows]
+    """Own messages, and those that only other boards have recorded, each once."""
+    found = {(row["board"], row["boot"], row["seq"]): row for row in silver("messages")}
+    for row in sorted(silver("bridged"), key=lambda r: (r["recorder"], r["recorder_boot"],
+                                                        r["recorder_seq"])):  # fmt: skip
+        found.setdefault((row["board"], row["boot"], row["seq"]), row)
+    rows = [row for row in found.values() if is_timed(row)]
     return [row | {"start_us": row["wall_us"] // HOUR_US * HOUR_US} for row in rows]
 
 
@@ -58,7 +61,6 @@ def traffic(silver: Silver) -> Iterator[Row]:
             "bytes": sum(len(row["payload"]) for row in rows),
             "acknowledged": sum(row["qos"] > 0 for row in rows),
             "retained": sum(row["retain"] for row in rows),
-            "possible_duplicates": sum(row["possible_duplicate"] for row in rows),
             "rate": len(rows) / 3600.0,
         }  # fmt: skip
 
@@ -175,7 +177,7 @@ def line(rows: list[Row]) -> tuple[float | None, float | None]:
 
 
 def audit(silver: Silver) -> Iterator[Row]:
-    own = [r for r in silver("messages") if r["client"] is not None and r["origin_board"] is None]
+    own = [r for r in silver("messages") if r["client"] is not None]
     holes = by(silver("losses"), "board", "boot")
     for (board, boot, *_), rows in by(own, "board", "boot", "client", "topic").items():
         rows.sort(key=lambda row: row["seq"])
@@ -210,7 +212,7 @@ def finding(a: Row, b: Row, has_hole: bool) -> tuple[str, int] | None:
 
 
 def sessions(silver: Silver) -> Iterator[Row]:
-    sent = by((r for r in silver("messages") if r["origin_board"] is None), "board", "client")
+    sent = by(silver("messages"), "board", "client")
     of_client = (row for row in silver("events") if row["client"] is not None)
     for (board, client), rows in by(of_client, "board", "client").items():
         names = [row["event"] for row in rows]
@@ -239,7 +241,7 @@ def boards(silver: Silver) -> Iterator[Row]:
         heaps = [row["heap_bytes"] for row in events if row["event"] == "heap low-water"]
         wrong = sum(not row["believed"] for row in anchors)
         row = {
-            "board": key[0], "messages": len(messages),
+            "board": key[0], "name": key[0], "site": None, "tags": [], "messages": len(messages),
             "first_us": min((row["wall_us"] for row in known), default=None),
             "last_us": max((row["wall_us"] for row in known), default=None),
             "boots": sum(row["event"] == "boot" for row in events),

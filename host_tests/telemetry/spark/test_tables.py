@@ -1,0 +1,83 @@
+"""Spark's tasks make the tables that this process makes; and the format `slotmq`.
+
+A run that fails prints its first seed; the environment variable SEASONS_FROM repeats that run.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from host_tests.telemetry.tables import campaign
+from host_tests.telemetry.tables.rows import Made
+from slotmq_tools.telemetry.engine import Engine
+from slotmq_tools.telemetry.harvest_source import NAME
+from slotmq_tools.telemetry.lake import Lake
+from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
+
+COUNT = 8
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Seasons that were compacted after bronze had read them."""
+    first = int(os.environ.get("SEASONS_FROM", secrets.randbelow(2**40)))
+    print(f"SEASONS_FROM={first}")
+    folder, engine = tmp_path_factory.mktemp("seasons"), Engine(lambda: spark, always=True)
+    found = Made(campaign.run(folder / "harvest", range(first, first + COUNT)),
+                 Lake(folder / "tables"))  # fmt: skip
+    found.ingest(engine)
+    found.campaign.compact()
+    found.ingest(engine)
+    return found
+
+
+def test_silver_and_gold_are_the_truth(made: Made) -> None:
+    wrong = {table: made.wrong(table) for table in [*SILVER, *GOLD]}
+    assert not any(wrong.values()), wrong
+
+
+def test_spark_reads_the_files_of_a_table(spark: SparkSession, made: Made) -> None:
+    table = SILVER["messages"]
+    files = made.lake.need(table).file_uris()
+    base = str(made.lake.folder / table.name)
+    found = spark.read.option("basePath", base).parquet(*files)
+    right = {(row["board"], row["boot"], row["seq"]) for row in made.campaign.all("messages")}
+    rows = found.select("board", "boot", "seq").collect()
+    assert {tuple(row) for row in rows} == right and len(rows) == len(right)
+
+
+def test_the_format_has_the_frames_of_a_folder_as_a_batch_and_as_a_stream(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In triggers of a few bundles, and on from where it was."""
+    lived = campaign.run(tmp_path / "harvest", [214])
+    made = Made(lived, Lake(tmp_path / "tables"))
+    made.ingest()
+    names = ["line", "offset", "board", "reason"]
+    both = [made.lake.rows(table) for table in (BRONZE, QUARANTINE)]
+    right = sorted((line, offset) for table in both
+                   for line, offset in zip(*(table[n].to_pylist() for n in names[:2]),
+                                           strict=True))  # fmt: skip
+    frames = spark.read.format(NAME).option("path", str(lived.folder)).load()
+    assert frames.where("reason is null").count() == both[0].num_rows
+    assert sorted((row.line, row.offset) for row in frames.select(names).collect()) == right
+    stream = spark.readStream.format(NAME).option("path", str(lived.folder))
+    for triggers in (1, 0):
+        query = (
+            stream.option("maxBundlesPerTrigger", lived.lines // 2 + 1)
+            .load()
+            .select("line", "offset")
+            .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .format("parquet")
+            .trigger(availableNow=True)
+            .start(str(tmp_path / "out"))
+        )
+        query.awaitTermination()
+        assert len(query.recentProgress) >= triggers
+    found = spark.read.parquet(str(tmp_path / "out"))
+    assert sorted((row.line, row.offset) for row in found.collect()) == right

@@ -1,0 +1,89 @@
+"""The numbers in JSON payloads: the fields of an object, on its first level; in quotes, too.
+
+Arrow parses a topic's payloads together if they are flat and have the same fields, as they have
+as a rule. It cannot be trusted with objects that have a name twice, so others are parsed alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import json as arrow_json
+
+_PIECE = 2000  # payloads that are parsed together: no more fields than so many times theirs
+_NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+_is_number = re.compile(_NUMBER, re.ASCII).match
+Found = tuple[str, Any, Any]  # a field, places of payloads, values
+
+
+def fields(texts: pa.Array) -> Iterator[Found]:
+    """The numbers of JSON objects; places count from the first."""
+    for start in range(0, len(texts), _PIECE):
+        piece = texts.slice(start, _PIECE)
+        try:
+            found = list(_together(piece))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            found = list(_alone(piece))
+        for name, places, values in found:
+            yield name, places + start, values
+
+
+def _together(texts: pa.Array) -> Iterator[Found]:
+    names = json.loads(texts[0].as_py())
+    alike = [
+        pc.match_substring(texts, f"{json.dumps(name, ensure_ascii=False)}:") for name in names
+    ]
+    flat = pc.equal(pc.count_substring(texts, ":"), len(names))  # so each name is there once
+    for each in (flat, *alike, pc.invert(pc.match_substring_regex(texts, r"[\r\n]"))):
+        if not pc.all(each).as_py():
+            raise pa.ArrowInvalid("not alike")
+    data = "\n".join(texts.to_pylist()).encode()
+    options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+    table = arrow_json.read_json(pa.BufferReader(data), read_options=options)
+    if table.num_rows != len(texts):
+        raise pa.ArrowInvalid("not a row for each")
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        places = np.flatnonzero(column.is_valid().to_numpy())
+        values = column.drop_null().combine_chunks()
+        if pa.types.is_string(values.type):
+            like = pc.match_substring_regex(values, _NUMBER)
+            places = places[like.to_numpy(zero_copy_only=False)]
+            values = pa.array(
+                [float(text) for text in values.filter(like).to_pylist()], pa.float64()
+            )
+        elif not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+            continue
+        numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        finite = np.isfinite(numbers)
+        yield name, places[finite], numbers[finite]
+
+
+def _alone(texts: pa.Array) -> Iterator[Found]:
+    found: dict[str, tuple[list[int], list[float]]] = {}
+    for i, text in enumerate(texts.to_pylist()):
+        for name, value in json.loads(text).items():
+            number = _float(value)
+            if math.isfinite(number):
+                places, values = found.setdefault(name, ([], []))
+                places.append(i)
+                values.append(number)
+    for name, (places, values) in found.items():
+        yield name, np.array(places, np.int64), np.array(values, np.float64)
+
+
+def _float(value: Any) -> float:
+    """NaN for what is none, or what no double can hold."""
+    is_one = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_one or (isinstance(value, str) and _is_number(value)):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.nan
+    return math.nan
