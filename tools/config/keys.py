@@ -30,7 +30,7 @@ bind_interface|=|of the listener above it: the network interface, on Linux with 
 socket_domain|=|of the listener above it: `ipv4` or `ipv6`, if it has no address; without it both
 accept_protocol_versions|=|of the listener above it: `3` (MQTT 3.1), `4` (3.1.1), `5`, with \
 commas; without it all that `mqtt_versions` serves
-certfile|=|of the listener above it, which speaks [TLS](tls.md) then, with CPython: its \
+certfile|=|of the listener above it, which speaks [TLS](tls.md) then, on a computer: its \
 certificate and those between it and the CA, in PEM. A reload reads the files again, for new \
 connections
 keyfile|=|of the listener above it: the key of that certificate, in PEM, without a password

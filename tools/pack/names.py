@@ -93,7 +93,7 @@ _ALWAYS = (NATIVE, CORE, APP, FIVE)  # files that are always loaded
 _ON_REQUEST = (
     *("journal", "record", "writer", "compaction", "restore", "segments", "in_process"),
     *("acl", "session_owners", "senders", "recheck", "denials", "filters"),
-    *("users", "login", "scram"),
+    *("users", "login", "scram", "tls", "certificate"),
 )
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -30,7 +30,7 @@ class TlsLine(Line, TlsStream):
 
 
 def opener(loop: Any, context: ssl.SSLContext) -> Callable[[socket.socket, Network], Line]:
-    """What makes a connection of a socket that was accepted; as tls_cpython.acceptor()."""
+    """What makes a connection of a socket that was accepted; as tls_cpython.accept()."""
     poller = loop.poller
     while hasattr(poller, "inner_poller"):
         poller = poller.inner_poller

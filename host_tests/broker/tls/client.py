@@ -28,21 +28,24 @@ def context(folder: Path, user: str = "") -> ssl.SSLContext:
 class Served:
     """A running broker: its port, and its log."""
 
-    def __init__(self, folder: Path, lines: list[str], more: Iterable[str]) -> None:
+    def __init__(self, folder: Path, runtime: str, lines: list[str], more: Iterable[str]) -> None:
         folder.mkdir()
+        self.runtime = runtime
         self.port = free_port()
         self.plain_port = free_port()
         before = [f"listener {self.plain_port} 127.0.0.1", f"listener {self.port} 127.0.0.1"]
         self.file = conf(folder, "allow_anonymous true", *before, *lines, *more)
-        self.run = Run(folder, "cpython", "-c", self.file)
+        self.run = Run(folder, runtime, "-c", self.file)
         self.run.headline()
 
     def stop(self) -> None:
         if not self.run.ended():
             self.run.stop()
 
-    def log(self, text: str) -> None:
-        """Wait for a text in the log."""
+    def log(self, text: str, micropython: str = "") -> None:
+        """Wait for a text in the log; mbedTLS may have another one for it."""
+        if self.runtime == "micropython":
+            text = micropython or text
         self.run.wait_for(lambda: text in self.run.everything(), text)
 
     def reloaded(self, times: int) -> None:

@@ -31,21 +31,33 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(certs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(
+    runtime: str, certs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     """One for all tests that need no other; its reads are shorter than a record."""
     more = "limit rx_bytes 1024", "limit tx_bytes 4096"
-    one = Served(tmp_path_factory.mktemp("tls") / "served", lines_of(certs), more)
+    one = Served(tmp_path_factory.mktemp("tls") / "served", runtime, lines_of(certs), more)
     yield one
     one.stop()
 
 
 @pytest.fixture
-def serve(certs: Path, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+def serve(runtime: str, certs: Path, tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Start a broker whose listener has a certificate, and these lines."""
+    yield from _starting(runtime, certs, tmp_path)
+
+
+@pytest.fixture
+def serve_on_cpython(certs: Path, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """The same, for what MicroPython does not have."""
+    yield from _starting("cpython", certs, tmp_path)
+
+
+def _starting(runtime: str, certs: Path, to: Path) -> Iterator[Callable[..., Served]]:
     running: list[Served] = []
 
     def start(*more: str, folder: Path = certs) -> Served:
-        running.append(Served(tmp_path / str(len(running)), lines_of(folder), more))
+        running.append(Served(to / str(len(running)), runtime, lines_of(folder), more))
         return running[-1]
 
     yield start

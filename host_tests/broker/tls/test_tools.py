@@ -103,14 +103,24 @@ class TestStatus:
         gc.collect()
 
 
-def test_micropython_refuses_the_configuration(certs: Path, tmp_path: Path) -> None:
-    file = conf(tmp_path, "listener 8883", *lines_of(certs))
-    command = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", "micropython"]
-    done = subprocess.run(
-        [*command, "-c", str(file)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 3
-    assert f"{file}:2: certfile: not served: TLS needs CPython so far" in done.stderr
+def test_what_micropython_cannot_do(certs: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no certificate")
+    lines = "listener 8883", *lines_of(certs)
+    for more, text in (
+        ("ciphers ECDHE-ECDSA-AES128-GCM-SHA256", "not served: with TLS this needs CPython"),
+        ("use_identity_as_username true", "not served: with TLS this needs CPython"),
+        ("tls_version tlsv1.3", "expected tlsv1.2"),
+        (f"cafile {tmp_path}/text", "expected a certificate in PEM (invalid cert)"),
+        (f"keyfile {tmp_path}/text", "expected a private key in PEM (invalid key)"),
+        (f"certfile {tmp_path}/text", "expected a certificate in PEM (invalid cert)"),
+    ):
+        file = conf(tmp_path, *lines, more)
+        command = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", "micropython"]
+        done = subprocess.run(
+            [*command, "-c", str(file)], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 3
+        assert f"{file}:4: {more.split()[0]}: {text}" in done.stderr
 
 
 def test_a_program_gives_its_own_context(certs: Path) -> None:

@@ -262,7 +262,8 @@ location log_destinations log_full_tables log_reasons log_text log_topics login 
 medium_file medium_file_start medium_flash medium_flash_start mosquitto_conf other_keys
 own_publishing plugins policies publishers quota rare_kinds recheck_sessions record record_viper
 record_words_viper recorder reload remote restore retry scram scram_steps segments senders_viper
-session_owners shared_session_end start subscribe sys_state sys_topics tls_listeners tree_text
+session_owners shared_session_end start subscribe sys_state sys_topics tls_listeners
+tls_micropython tree_text
 users users_file v5 v5_connect v5_subscribe viper
 """
 

@@ -7,32 +7,37 @@
 # user comes from its certificate, options["certificate"] is 1 (common name) or 2 (the whole
 # subject), and the listener has no password_file. A listener with any of these keys never ends as
 # plain MQTT.
+#
+# mbedTLS, on MicroPython, serves the keys in _OF_ALL. No board has TLS yet.
 import os
+import sys
 
 from slotmq.config.mosquitto_conf import OF_BOARD
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
-if not MICROPYTHON:
-    from slotmq.platform import tls_cpython
-
 _COMMON_NAME = const(1)
 _SUBJECT = const(2)
 _PLACES = const(-1)
+_OF_ALL = "certfile keyfile cafile require_certificate tls_version"
 # Keys that say what a certificate of a client is for, and need require_certificate
 _OF_CLIENTS = ("use_identity_as_username", "use_subject_as_username", "crlfile")
 
 
 def _is_of_board(reader):
-    return MICROPYTHON or reader.is_foreign == OF_BOARD
+    return reader.is_foreign == OF_BOARD or MICROPYTHON and sys.platform != "linux"
 
 
 def _note(reader):
+    text = None
     if _is_of_board(reader):
         text = (
-            "TLS needs CPython so far, and the port must not serve plain MQTT instead: remove its"
-            " `listener`, too; let a TLS proxy forward to a listener on 127.0.0.1"
+            "TLS needs a computer so far, and the port must not serve plain MQTT instead: remove"
+            " its `listener`, too; let a TLS proxy forward to a listener on 127.0.0.1"
         )
+    elif MICROPYTHON and reader.key not in _OF_ALL.split():
+        text = "with TLS this needs CPython"
+    if text:
         ondemand.take("config.other_keys", 0).refuse(reader, reader.key, text)
     reader._section[4].setdefault(_PLACES, {})[reader.key] = reader.at
 
@@ -45,7 +50,7 @@ def flag_(reader, bounds, value):
 
 def word_(reader, bounds, value):
     _note(reader)
-    return reader.word(bounds, value)
+    return reader.word(bounds[:1] if MICROPYTHON else bounds, value)
 
 
 def text_(reader, bounds, value):
@@ -100,7 +105,11 @@ def listener_(reader, bounds, options):
     options["tls"] = True
     failures = [each for each in reader.failures if each[0] in places.values()]
     if reader.count == before and not failures and _are_here(reader, options):
-        options["tls"], errors, warnings = tls_cpython.make_context(options)
+        if MICROPYTHON:
+            made = ondemand.take("platform.tls_micropython", 0).make_context(options)
+        else:
+            made = ondemand.take("platform.tls_cpython", 0).make_context(options)
+        options["tls"], errors, warnings = made
         for key, text in errors:
             fail(key, text)
         for key, text in warnings:

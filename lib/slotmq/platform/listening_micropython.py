@@ -7,6 +7,7 @@ import time as clock  # noqa: F401 - ticks_ms, ticks_diff
 
 import micropython
 
+from slotmq.platform import ondemand
 from slotmq.platform.sockets_micropython import acceptor
 
 _BACKLOG = 4096  # large: a client that the system turns away tries again only after a second
@@ -49,5 +50,8 @@ def open_listener(loop, settings, host, port, most, options):
 
         make(loop, socket.socket)
     # The function is made elsewhere: it would keep this module in the heap.
-    loop.listeners.add(listener, acceptor(loop, settings, listener), most, options)
+    accept = acceptor(loop, settings, listener)
+    if options and options.get("tls"):
+        accept = ondemand.take("platform.tls_micropython", 0).accept(loop, accept, options)
+    loop.listeners.add(listener, accept, most, options)
     return host, port

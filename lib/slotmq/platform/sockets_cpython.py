@@ -129,12 +129,12 @@ def open_listener(loop, settings, host, port, most, options):
     return listener.getsockname()[:2]
 
 
-def _add(loop, listener, accept, most, options):
+def _add(loop, listener, accept_one, most, options):
     if options and options.get("tls"):
-        from slotmq.platform.tls_cpython import acceptor
+        from slotmq.platform import tls_cpython
 
-        accept = acceptor(loop, accept, options)
-    loop.listeners.add(listener, accept, most, options)
+        accept_one = tls_cpython.accept(loop, accept_one, options)
+    loop.listeners.add(listener, accept_one, most, options)
 
 
 class UnixListener(socket.socket):

@@ -256,16 +256,16 @@ class Tls:
         return found
 
 
-def acceptor(loop, accept, own):
-    """accept() of a listener of TLS, which wraps what this accept() returns. own: its settings,
-    whose context a reload replaces."""
+def accept(loop, accept_plain, own):
+    """-> accept() of a listener of TLS, which wraps what accept_plain() returns. own: that
+    listener's settings, whose context a reload replaces."""
     poller = loop.poller
     while hasattr(poller, "inner_poller"):
         poller = poller.inner_poller
     tls = poller.tls = getattr(poller, "tls", None) or Tls(loop, poller)
 
     def accept_tls():
-        found = accept()
+        found = accept_plain()
         return found and (TlsStream(tls, found[0], own["tls"]), found[1])
 
     return accept_tls

@@ -60,7 +60,7 @@ UPWARDS = (
 PYTHON = {
     "config.rare_kinds": "os",
     "config.other_keys": "difflib",
-    "config.tls_listeners": "os",
+    "config.tls_listeners": "os sys",
     "platform.arrays": "array",
     "platform.arrays_cpython": "array",
     "platform.esp32_memory": "esp32 gc",
@@ -73,6 +73,7 @@ PYTHON = {
     "platform.syslog_cpython": "syslog",
     "platform.threads_cpython": "_thread",
     "platform.tls_cpython": "errno ssl time",
+    "platform.tls_micropython": "errno tls",
     "platform.sockets_micropython": "errno socket",
     "platform.listening_micropython": "micropython select socket sys time",
     "fast.record": "sys",
