@@ -193,7 +193,7 @@ class TestNeverPlain:
     def test_the_reason_is_said_once_and_names_the_listener(self, tmp_path: Path) -> None:
         lines = "listener 8883", "cafile /a", "certfile /b", "keyfile /c"
         first, *others = check(conf(tmp_path, *lines), "RPI_PICO_W")[0]
-        assert "not served: TLS needs CPython" in first
+        assert "not served: TLS needs a computer" in first
         assert "remove its `listener`, too" in first
         assert [line.partition(": not served: ")[2] for line in others] == ["as line 2"] * 2
 
