@@ -53,3 +53,7 @@ def run(name, start, port=1883):
                     returned()
     except KeyboardInterrupt:
         pass
+
+
+if __name__ == "__main__":
+    print("computer: has nothing to run by itself; python app.py and app_asyncio.py use it")

@@ -16,6 +16,7 @@ from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 from host_tests.broker.wire.codec import Will
 from slotmq import Broker, Limits
+from slotmq.embed import serving_cpython
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 20
@@ -272,6 +273,34 @@ def test_another_thread_beside_serve_is_refused_and_the_task_goes_on(
             assert await asyncio.to_thread(broker.publish, "a")
 
     asyncio.run(program())
+
+
+def test_what_another_thread_asks_for_ends_the_nap_of_serve(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whose nap would last for an hour."""
+    monkeypatch.setattr(serving_cpython, "_NAP_S", 3600)
+    got: list[Any] = []
+
+    async def program() -> None:
+        async with Broker() as broker:
+            came = asyncio.Event()
+
+            def heard(*message: Any) -> None:
+                got.append(message)
+                came.set()
+
+            broker.subscribe("a", heard)
+            for n in range(100):
+                came.clear()
+                if n % 2:
+                    await asyncio.to_thread(broker.publish, "a", str(n))
+                else:
+                    broker.publish("a", str(n))
+                await asyncio.wait_for(came.wait(), TIMEOUT_S)
+
+    asyncio.run(program())
+    assert [int(message[1]) for message in got] == list(range(100))
 
 
 def test_a_second_serve_is_refused() -> None:

@@ -75,6 +75,7 @@ class Broker(broker.Broker):
         self._calls = deque()
         self._bell = self._journal_lock = None
         self._server = None  # the thread of serve()
+        self.end_nap = None  # a function, while serve() waits between two turns
         self._failure = None  # the exception that ended run() or serve()
         super().__init__(limits, settings)
 
@@ -93,6 +94,7 @@ class Broker(broker.Broker):
                 return function(*args)
             finally:
                 self._release()
+                self.end_nap and self.wake()
         one = _Call(function, args)
         self._calls.append(one)
         self.wake()
@@ -104,8 +106,13 @@ class Broker(broker.Broker):
         return one.result
 
     def wake(self):
-        """End the wait for events of a turn that is under way."""
-        if not self._is_closed and self._bell:
+        """End the wait for events of a turn that is under way, or of serve() for the next one."""
+        if self._is_closed:
+            return
+        end_nap = self.end_nap
+        if end_nap:
+            end_nap()
+        elif self._bell:
             self._bell.ring()
 
     def publish(self, topic, payload=b"", qos=0, retain=False):
@@ -164,7 +171,7 @@ class Broker(broker.Broker):
 
     async def serve(self):
         """run() for asyncio; RuntimeError: the broker runs already."""
-        from slotmq.embed import asyncio_task
+        from slotmq.embed import serving_cpython
 
         self._acquire()
         is_taken = self._server or self._in_turn
@@ -174,7 +181,7 @@ class Broker(broker.Broker):
         if is_taken:
             raise RuntimeError("serve(): this broker is served already")
         try:
-            await asyncio_task.serve(self)
+            await serving_cpython.serve(self)
         except Exception as error:
             self._failure = error
             raise

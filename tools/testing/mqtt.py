@@ -4,8 +4,8 @@
         program.connect(mqtt.host, mqtt.port)
         mqtt.wait_for("room/1/temperature", payload="21.5")
 
-In unittest: `self.mqtt = Mqtt(); self.addCleanup(self.mqtt.close)`. In asyncio nothing here blocks
-for longer than a turn, but wait_for(): there is wait_for_async().
+In unittest: `self.mqtt = Mqtt(); self.addCleanup(self.mqtt.close)`. In asyncio there is `async
+with`: nothing here blocks for longer than a turn, but what waits, hence wait_for_async().
 """
 
 import re
@@ -26,6 +26,7 @@ _NONE = 0xFFFF
 _LOST, _EXTRA = 9, 8  # lib/slotmq/protocol/packet.py
 __tracebackhide__ = texts.is_told
 _REPORTED = 40  # packets, and lines of the log, in a report
+_CONNECT_S = 0.5
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0}
 
 
@@ -80,6 +81,12 @@ class Mqtt:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
     # Look inside
 
     def messages(self, topic_filter: str = "#", payload: Payload = None) -> list[Message]:
@@ -102,7 +109,7 @@ class Mqtt:
         found: Message | None = server.spy.wait(
             lambda: self._nth(topic_filter, payload, count), server.check_failure, timeout
         )
-        return found or self._missing(topic_filter, payload, timeout, count)
+        return found or self._missing(topic_filter, payload, timeout, count, texts.hint())
 
     async def wait_for_async(
         self, topic_filter: str, payload: Payload = None, *, timeout: float = 2, count: int = 1
@@ -126,7 +133,7 @@ class Mqtt:
         found: Subscription | None = server.spy.wait(
             self._subscribed(topic_filter, client), server.check, timeout
         )
-        return found or self._not_subscribed(topic_filter, client, timeout)
+        return found or self._not_subscribed(topic_filter, client, timeout, texts.hint())
 
     async def wait_for_subscription_async(
         self, topic_filter: str, client: str | None = None, *, timeout: float = 2
@@ -271,12 +278,12 @@ class Mqtt:
         return found[count - 1] if len(found) >= count else None
 
     def _missing(
-        self, topic_filter: str, payload: Payload, timeout: float, count: int
+        self, topic_filter: str, payload: Payload, timeout: float, count: int, hint: str = ""
     ) -> NoReturn:
         server = self._server
         server.check()
         seen = list(server.spy.messages), self.packets
-        raise AssertionError(texts.missing(topic_filter, payload, timeout, count, *seen))
+        raise AssertionError(texts.missing(topic_filter, payload, timeout, count, *seen) + hint)
 
     def _subscribed(
         self, topic_filter: str, client: str | None
@@ -289,9 +296,11 @@ class Mqtt:
 
         return look
 
-    def _not_subscribed(self, topic_filter: str, client: str | None, timeout: float) -> NoReturn:
+    def _not_subscribed(
+        self, topic_filter: str, client: str | None, timeout: float, hint: str = ""
+    ) -> NoReturn:
         there = self.subscriptions, self.packets
-        raise AssertionError(texts.not_subscribed(topic_filter, client, timeout, *there))
+        raise AssertionError(texts.not_subscribed(topic_filter, client, timeout, *there) + hint)
 
     def _faults(self, what: str) -> Any:
         if self.options.runtime == "micropython":
@@ -303,13 +312,17 @@ class Mqtt:
         return server.do(lambda: function(server.broker))
 
     def _line(self, client: str) -> Any:
-        net = self._faults("the view into the broker and faults").network
-        self._server.check()
-        lines = {one.client.decode(): one for one in list(net.lines) if one.client}
-        if client not in lines:
-            there = ", ".join(sorted(lines)) or "none"
+        # Waits for a CONNECT that is on its way
+        server = self._faults("the view into the broker and faults")
+
+        def lines() -> dict[str, Any]:
+            return {one.client.decode(): one for one in list(server.network.lines) if one.client}
+
+        found = server.spy.wait(lambda: lines().get(client), server.check, _CONNECT_S)
+        if found is None:
+            there = ", ".join(sorted(lines())) or "none"
             raise AssertionError(f"no client {client!r} is connected, only: {there}")
-        return lines[client]
+        return found
 
     def _end(self, lines: list[Any]) -> None:
         def end(broker: Any) -> None:

@@ -16,6 +16,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from slotmq.embed.arguments_cpython import encoded
+from slotmq.fast.bytes_cpython import utf8_ok
+
 from .. import boards, micropython
 from ..pack import mpy
 from ..ports import LOOPBACK, free_port
@@ -27,6 +30,7 @@ from .texts import Message, NotRunning
 _TIMEOUT_S = 30
 _MOST_LINES = 2000
 _NAME = "test-watcher"
+_PUBLISH, _PUBREC, _PUBREL = 3, 5, 0x62
 
 
 class Process:
@@ -51,7 +55,10 @@ class Process:
     def _start(self, options: Options) -> "subprocess.Popen[bytes]":
         board = options.board or "RPI_PICO_W"
         conf = self._folder / "slotmq.conf"
-        conf.write_text(options.configuration(self._folder))
+        text = options.configuration(self._folder)
+        if "persistence_location" not in text:  # not in the folder of whoever tests
+            text += f"persistence_location {self._folder}\n"
+        conf.write_text(text)
         argv: list[str | Path] = [
             "-c",
             conf,
@@ -138,6 +145,7 @@ class Watcher:
 
     def __init__(self, port: int, options: Options, spy: Any) -> None:
         self._spy = spy
+        self._packet_id = 1  # that of its SUBSCRIBE
         self._sock = socket.create_connection((LOOPBACK, port), _TIMEOUT_S)
         self._file = self._sock.makefile("rb")
         name, password = next(iter(options.users.items()), ("", ""))
@@ -153,10 +161,15 @@ class Watcher:
         self._thread.start()
 
     def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
-        data = payload.encode() if isinstance(payload, str) else payload
-        packet_id = b"\0\2" if qos else b""
+        name, data = encoded(topic), encoded(payload)
+        if not utf8_ok(name, 0, len(name), 1):
+            raise ValueError("topic name: UTF-8 without wildcards, not empty")
+        if qos not in (0, 1, 2):
+            raise ValueError("qos: 0 to 2")
+        self._packet_id = self._packet_id % 65535 + 1
+        packet_id = self._packet_id.to_bytes(2, "big") if qos else b""
         self._spy.packets.append(f"the test -> PUBLISH {topic} {data!r}")
-        self._send(0x30 | min(qos, 1) << 1 | retain, _text(topic) + packet_id + data)
+        self._send(0x30 | qos << 1 | retain, _field(name) + packet_id + data)
         return True
 
     def close(self) -> None:
@@ -171,7 +184,9 @@ class Watcher:
     def _watch(self) -> None:
         with contextlib.suppress(OSError):
             while packet := self._packet():
-                if packet[0] >> 4 != 3:
+                if packet[0] >> 4 == _PUBREC:
+                    self._send(_PUBREL, packet[1:3])
+                if packet[0] >> 4 != _PUBLISH:
                     continue
                 end = 3 + int.from_bytes(packet[1:3], "big")
                 topic, payload = packet[3:end].decode(), packet[end:]
@@ -198,5 +213,8 @@ class Watcher:
 
 
 def _text(text: str) -> bytes:
-    data = text.encode()
+    return _field(text.encode())
+
+
+def _field(data: bytes) -> bytes:
     return len(data).to_bytes(2, "big") + data

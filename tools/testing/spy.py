@@ -84,7 +84,7 @@ class Spy(Seen):
             session = broker.conns.session[conn]
             if session != _NONE and isinstance(stream, Line):
                 stream.client = broker.sessions.client_id(session)
-            if kind == _SUBSCRIBE:
+            if kind in (_CONNECT, _SUBSCRIBE):
                 self.changed()
             return result
 

@@ -1,6 +1,7 @@
 """Messages of a test, topic filters, errors, and what a failed assertion says."""
 
 import difflib
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,6 +138,14 @@ def not_subscribed(
         "    none"
     ]
     return "\n".join([*lines, LAST, *last(packets)])
+
+
+def hint() -> str:
+    """For a wait that stops the event loop of this thread, and with it the clients in there."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return ""
+    return "\nin a coroutine, await wait_for_async(): this one stops the event loop"
 
 
 def last(packets: Sequence[str], most: int = SHOWN) -> list[str]:

@@ -32,6 +32,14 @@ def test_a_fault_for_an_unknown_client_names_those_that_are_there(mqtt: Mqtt) ->
     client.disconnect()
 
 
+def test_a_fault_waits_for_a_client_that_connects(mqtt: Mqtt) -> None:
+    for n in range(20):
+        client = Client((mqtt.host, mqtt.port))
+        client.send(codec.connect(f"sensor-{n}"))
+        mqtt.disconnect(f"sensor-{n}")
+        client.sock.close()
+
+
 def test_refuse(mqtt: Mqtt) -> None:
     mqtt.refuse("sensor-1", 5, times=2)
     other = connected(mqtt, "sensor-2")

@@ -182,6 +182,17 @@ def test_on_micropython(pytester: pytest.Pytester) -> None:
         USES
         + """
     assert "MicroPython" in mqtt.log[0] and "RPI_PICO_W" in mqtt.log[0]
+    for topic, payload, qos in (("a/#", "1", 0), ("a", 1.5, 0), ("a", "1", 3)):
+        try:
+            mqtt.publish(topic, payload, qos)
+        except (TypeError, ValueError):
+            pass
+        else:
+            assert False
+    for n in range(20):
+        mqtt.publish("twice", str(n), 2)
+    mqtt.wait_for("twice", "19")
+    assert len(mqtt.messages("twice")) == 20
     try:
         mqtt.power_cut()
     except NotImplementedError as error:

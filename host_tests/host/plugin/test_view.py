@@ -165,6 +165,17 @@ def test_a_wait_in_asyncio_fails_as_the_other_does(mqtt: Mqtt) -> None:
         asyncio.run(mqtt.wait_for_async("never", timeout=0.01))
 
 
+def test_a_wait_that_stops_the_event_loop_says_so() -> None:
+    async def program() -> None:
+        async with Mqtt() as mqtt:
+            with pytest.raises(AssertionError, match=r"await wait_for_async\(\)"):
+                mqtt.wait_for("never", timeout=0)
+            with pytest.raises(AssertionError, match=r"within 0 s\n(?!.*await)"):
+                await mqtt.wait_for_async("never", timeout=0)
+
+    asyncio.run(program())
+
+
 def test_a_wait_says_at_once_that_the_broker_has_failed(mqtt: Mqtt) -> None:
     began = time.monotonic()
     mqtt.broker.subscribe("bad", lambda *_: 1 / 0)

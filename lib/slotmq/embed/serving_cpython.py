@@ -1,9 +1,56 @@
-# serving_cpython.py - `async with Broker() as broker:` on CPython. Owns nothing. Allocates.
+# serving_cpython.py - a broker as a task of asyncio on CPython: Broker.serve(), and `async with
+# Broker() as broker:`. Owns nothing. Allocates.
 #
-# The broker is served in a task beside the body. If that fails, as when a callback raises, the
-# body is cancelled at its next await, as in an asyncio.TaskGroup, and the exception leaves the
-# `async with`.
+# As asyncio_task.py, but what other tasks and threads ask for (Broker.wake()) ends the nap between
+# two turns at once. In `async with` the broker is served in a task beside the body. If that fails,
+# as when a callback raises, the body is cancelled at its next await, as in an asyncio.TaskGroup,
+# and the exception leaves the `async with`.
 import asyncio
+
+_NAP_S = 0.005
+_BYTES_IN = 5
+
+
+async def serve(broker):
+    """Serve until stop() or cancellation, then shut down as run() does."""
+    stats = broker.stats
+    before = -1
+    try:
+        while not broker.loop or not broker.loop.stopping:
+            broker.turn(0)
+            now = stats[_BYTES_IN]
+            if now != before:
+                await asyncio.sleep(0)
+            else:
+                await _nap(broker)
+            before = now
+    finally:
+        broker.stop()
+        broker.run()
+
+
+async def _nap(broker):
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+
+    def end():
+        over.done() or over.set_result(None)
+
+    def end_soon():
+        try:
+            loop.call_soon_threadsafe(end)
+        except RuntimeError:
+            pass  # the loop is closed: nobody sleeps
+
+    broker.end_nap = end_soon
+    timer = loop.call_later(_NAP_S, end)
+    if broker.turn_soon or broker.loop.stopping:  # another thread was faster
+        end()
+    try:
+        await over
+    finally:
+        broker.end_nap = None
+        timer.cancel()
 
 
 async def enter(broker):
