@@ -263,6 +263,9 @@ class Mqtt:
         self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> None:
         """Let this time pass for the broker: expiry, keep-alive, delays of wills."""
+        for name, value in (("days", days), ("hours", hours), ("minutes", minutes)):
+            texts.checked_number(name, value, 0)
+        texts.checked_number("seconds", seconds, 0)
         total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
         self._faults("advance()").advance(round(total * 10))
 

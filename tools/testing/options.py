@@ -81,7 +81,9 @@ class Options:
         if made.runtime not in RUNTIMES:
             raise WrongOptions(f"runtime: expected {' or '.join(RUNTIMES)}, not {made.runtime!r}")
         if made.version not in _VERSIONS:
-            raise WrongOptions(f"version: expected 3 (for 3.1 and 3.1.1) or 5, not {made.version}")
+            raise WrongOptions(
+                f"version: expected 3 (for 3.1 and 3.1.1) or 5, not {made.version!r}"
+            )
         if not isinstance(made.tls, bool):
             raise WrongOptions(f"tls: expected True or False, not {made.tls!r}")
         if made.tls and made.runtime != RUNTIMES[0]:
