@@ -24,8 +24,9 @@ clocks and losses of one board
     board_task.py      from the facts about a board to what follows from them
     clock.py, bounds.py          wall time of records from anchors
     anchors.py         which anchors of a boot are trusted
-    boot_order.py, chains.py     boots that contradict each other
-    own_clock.py       the board's own clock
+    boot_order.py      boots that contradict each other
+    own_clock.py       times that are taken as they stand
+    corrections.py     clocks.toml
     losses.py          missing records and their reasons
 live source (`slotmq_ring`)
     live.py            runs the query, writes its batches into bronze

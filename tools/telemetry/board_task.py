@@ -8,25 +8,28 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import segment as s
-from .anchors import Anchor
+from .anchors import NTP, Anchor
 from .bounds import UNKNOWN, Bound, Piece
 from .clock import Boot, Stretch
+from .corrections import NONE, Corrections
 from .losses import NO_SEGMENT, QUARANTINED, Hole, Loss, Told, losses
 from .own_clock import clocks
 
+CORRECTED = "corrected"  # quality of an anchor, by clocks.toml
 Row = dict[str, Any]
 Clock = dict[tuple[int, int, int], Piece]  # by boot, stretch and anchors that have passed
 
 
-def answers(rows: list[Row]) -> list[Row]:
+def answers(rows: list[Row], corrections: Corrections = NONE) -> list[Row]:
     """Pieces of clocks, anchors and losses, for the board whose facts these are."""
-    boots = [*_boots(rows)]
+    boots = [*_boots(rows, corrections)]
     pieces, trusted = clocks(boots)
     clock = {piece.where: piece for piece in pieces}
     found = [_piece(piece) for piece in pieces]
     for boot in boots:
         for anchor in boot.anchors:
-            found.append(_anchor(boot, anchor, (boot.boot, anchor.seq) in trusted))
+            row = _anchor(boot, anchor, (boot.boot, anchor.seq) in trusted)
+            found.append(row | ({"quality": CORRECTED} if boot.boot in corrections else {}))
     return [*found, *_losses(rows, clock)]
 
 
@@ -34,11 +37,13 @@ def _of(rows: Iterable[Row], fact: str) -> list[Row]:
     return sorted((r for r in rows if r["fact"] == fact), key=lambda r: (r["boot"], r["seq"]))
 
 
-def _boots(rows: list[Row]) -> Iterable[Boot]:
+def _boots(rows: list[Row], corrections: Corrections) -> Iterable[Boot]:
     anchors: dict[tuple[int, int], list[Anchor]] = {}
     for row in _of(rows, "anchor"):
         seconds, ms, error = s.TIME.unpack(row["payload"])
-        about = row["flags"], seconds * 1000 + ms, error, row["harvested_ms"], row["stretch"]
+        quality = NTP if row["boot"] in corrections else row["flags"]
+        wall = seconds * 1000 + ms + corrections.get(row["boot"], 0)
+        about = quality, wall, error, row["harvested_ms"], row["stretch"]
         own = anchors.setdefault((row["boot"], row["stretch"]), [])
         own.append(Anchor(row["seq"], row["uptime_ms"], *about))
     holes: dict[int, list[Row]] = {}

@@ -2,11 +2,8 @@
 
 The better kind first, as in a boot. An anchor that lies before what better ones of the boots in
 front of its own allow, or after what those behind it and the harvest do, is not gone by. Where
-boots contradict each other by anchors of the same kind, as many boots as can agree are right, so
-that one wrong clock takes nothing from the others. Each boot has one vote, however many anchors it
-has: a recorder tells the time anew in each segment, so that their number says how much passed, and
-not how many clocks said so. Of as many boots nobody knows which are wrong: neither are gone by. A
-board's own clock is left to own_clock.py.
+boots contradict each other by anchors of the same kind, nobody knows which are wrong, and none of
+them bounds the others: own_clock.py takes their times as they stand, as "suspect".
 """
 
 from __future__ import annotations
@@ -16,8 +13,24 @@ from dataclasses import replace
 
 from .anchors import MS, NTP, RTC, Anchor
 from .bounds import Piece
-from .chains import Span, outside
 from .clock import Boot, lives, pieces, span
+
+Span = tuple[int, int]  # when something begins at the latest and ends at the earliest
+
+
+def against(spans: Sequence[Span]) -> set[int]:
+    """Those that leave another one no room: begin before one in front of them has ended, or end
+    after one behind them has begun."""
+    found: set[int] = set()
+    reached: int | None = None
+    for i, (begun, ended) in enumerate(spans):
+        found |= {i} if reached is not None and begun < reached else set()
+        reached = ended if reached is None else max(reached, ended)
+    reached = None
+    for i, (begun, ended) in reversed([*enumerate(spans)]):
+        found |= {i} if reached is not None and ended > reached else set()
+        reached = begun if reached is None else min(reached, begun)
+    return found
 
 
 def agreed(boots: Sequence[Boot]) -> list[Boot]:
@@ -46,7 +59,7 @@ def _with(boots: list[Boot], quality: int) -> list[Boot]:
         more.append(replace(boot, unfit=boot.unfit - fit) if fit else boot)
     there = {i: one for i, one in enumerate(_spans(more)) if one and more[i] is not boots[i]}
     places = [*there]
-    wrong = {places[i] for i in outside([*there.values()])}
+    wrong = {places[i] for i in against([*there.values()])}
     return [boots[i] if i in wrong else new for i, new in enumerate(more)]
 
 

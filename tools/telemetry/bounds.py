@@ -10,6 +10,7 @@ from .segment import TICKS_PERIOD
 
 ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"
 OWN = "own"  # of the board's own clock, for which nobody vouches
+SUSPECT = "suspect"  # of anchors that contradict others which are as good
 
 
 @dataclass(frozen=True)

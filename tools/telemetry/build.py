@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from . import gold, gold_health, names, silver
+from . import corrections, gold, gold_health, names, silver
 from .engine import Engine, Task, Work
 from .lake import File, Lake, board_of, write
 from .names import Named
 from .schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
-_MADE = "2"  # another number lets all be made anew: for another way to make it
+_MADE = "3"  # another number lets all be made anew: for another way to make it
 Files = dict[str, dict[str, list[str]]]  # by board and table, their paths
 
 
@@ -34,15 +34,17 @@ def build_silver(engine: Engine, lake: Lake) -> int:
     """-> how many boards had something new."""
     lake.need(BRONZE)
     with lake.locked("silver"):
+        told = corrections.read(lake.folder).items()
+        corrected = {board: sorted(boots.items()) for board, boots in told}
         sources = _of_boards(lake, (BRONZE, QUARANTINE))
-        return _build(engine, lake, sources, SILVER, make_silver, {})
+        return _build(engine, lake, sources, SILVER, make_silver, corrected)
 
 
 def build_gold(engine: Engine, lake: Lake) -> int:
     """-> how many boards had something new."""
     if lake.open(SILVER["messages"]) is None:
         return 0  # nothing was readable yet
-    called = names.read(lake.folder)
+    called = {board: astuple(named) for board, named in names.read(lake.folder).items()}
     with lake.locked("gold"):
         sources = _of_boards(lake, SILVER.values())
         return _build(engine, lake, sources, GOLD, make_gold, called)
@@ -59,17 +61,17 @@ def _of_boards(lake: Lake, tables: Iterable[Table]) -> Files:
 
 def _build(
     engine: Engine, lake: Lake, sources: Files, tables: dict[str, Table],
-    make: Any, called: dict[str, Named],
+    make: Any, known: Mapping[str, Any],
 ) -> int:  # fmt: skip
     *_, last = tables.values()
     there = {PurePosixPath(path).stem for path in lake.files(last)}
     work: list[Work] = []
     for board, files in sorted(sources.items()):
-        named = astuple(called[board]) if board in called else None
-        told = repr((_MADE, board, sorted((t, sorted(p)) for t, p in files.items()), named))
-        name = hashlib.sha256(told.encode()).hexdigest()[:24]
+        told = known.get(board)  # by people
+        made_of = repr((_MADE, board, sorted((t, sorted(p)) for t, p in files.items()), told))
+        name = hashlib.sha256(made_of.encode()).hexdigest()[:24]
         if name not in there:
-            work.append({"board": board, "name": name, "files": files, "named": named})
+            work.append({"board": board, "name": name, "files": files, "told": told})
     if work:
         task: Task = partial(make, lake.folder)
         made = engine.run(task, work, _size(lake.folder, work))
@@ -114,7 +116,7 @@ def make_silver(folder: Path, work: Work) -> Iterator[File]:
     board, files, name = work["board"], work["files"], work["name"]
     frames = read(folder, BRONZE, files.get("bronze", ()), board)
     bad = read(folder, QUARANTINE, files.get("quarantine", ()), board).to_pylist()
-    for table, rows in silver.of_board(board, frames, bad).items():
+    for table, rows in silver.of_board(board, frames, bad, dict(work["told"] or ())).items():
         if table != "bridged":
             yield write(folder, SILVER[table], rows, name, board)
             continue
@@ -140,6 +142,6 @@ def make_gold(folder: Path, work: Work) -> Iterator[File]:
         "audit": gold.audit(board, sent, told.holes),
         "sessions": gold_health.sessions(board, told),
         "boots": gold_health.boots(board, told),
-        "boards": gold_health.boards(board, told, work["named"] and Named(*work["named"])),
+        "boards": gold_health.boards(board, told, work["told"] and Named(*work["told"])),
     }.items():
         yield write(folder, GOLD[table], rows, name, board)

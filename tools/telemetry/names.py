@@ -45,8 +45,13 @@ def read(folder: Path) -> dict[str, Named]:
     return found
 
 
+def is_id(board: str) -> bool:
+    """Whether it may be a board's."""
+    return bool(_ID.fullmatch(board))
+
+
 def _named(where: str, board: str, told: object) -> Named:
-    if not _ID.fullmatch(board):
+    if not is_id(board):
         raise ToolError(f"{where}: a board's id has 16 hex digits, in lower case")
     if not isinstance(told, dict) or told.keys() - {"name", "site", "tags"}:
         raise ToolError(f"{where}: a board has `name`, `site` and `tags`")

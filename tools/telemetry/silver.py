@@ -24,6 +24,7 @@ from . import segment as s
 from .anchors import DRIFT_PPM, MISSING, MS
 from .board_task import answers
 from .bounds import UNKNOWN
+from .corrections import NONE, Corrections
 from .schemas import SILVER
 
 _NEVER = 2**62
@@ -196,10 +197,12 @@ class Times:
         }
 
 
-def of_board(board: str, frames: pa.Table, bad: list[Row]) -> dict[str, pa.Table]:
+def of_board(
+    board: str, frames: pa.Table, bad: list[Row], corrections: Corrections = NONE
+) -> dict[str, pa.Table]:
     """All tables of silver of a board; `bad` are its rows of quarantine."""
     records = Records(frames.combine_chunks())
-    found = answers([*records.facts(), *bad_facts(bad)])
+    found = answers([*records.facts(), *bad_facts(bad)], corrections)
     both = pa.table({
         **{name: records.rows.column(name) for name in ("client", "topic", "payload")},
         **{name: pa.array(getattr(records, name))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slotmq_tools.telemetry.anchors import DRIFT_PPM, MS
-from slotmq_tools.telemetry.bounds import UNKNOWN
+from slotmq_tools.telemetry.bounds import SUSPECT, UNKNOWN
 from slotmq_tools.telemetry.clock import Boot
 from slotmq_tools.telemetry.own_clock import clocks
 
@@ -39,7 +39,7 @@ def ends(boots: list[Boot]) -> list[tuple[int, int] | None]:
     found = []
     for one, piece in zip(boots, (p for p in clocks(boots)[0] if p.passed == 0), strict=True):
         first, last = piece.at(0), piece.at(one.last)
-        is_told = first and last and piece.kind != UNKNOWN
+        is_told = first and last and piece.kind not in (UNKNOWN, SUSPECT)
         found.append((first[1], last[0]) if first and last and is_told else None)
     return found
 

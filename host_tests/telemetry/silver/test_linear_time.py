@@ -14,7 +14,6 @@ import pytest
 
 from slotmq_tools.telemetry.anchors import Anchor, believed
 from slotmq_tools.telemetry.board_task import answers
-from slotmq_tools.telemetry.chains import outside
 from slotmq_tools.telemetry.losses import Hole, Told, losses
 
 NOW = 1_780_000_000_000
@@ -120,16 +119,6 @@ def test_solving_stretches_is_linear(kinds: tuple[int, ...]) -> None:
                     row | at | {"fact": "hole", "hole": 10 * i - 5, "passed": (i + 1) // 2}
                 )
         return lambda: answers(found)
-
-    assert is_linear(some)
-
-
-def test_believing_spans_that_contradict_each_other_is_linear() -> None:
-    def some(count: int) -> Callable[[], object]:
-        random = Random(1)
-        begins = [10 * i + random.choice((0, 0, -900, 900)) for i in range(count)]
-        spans = [(begun, begun + random.randrange(-5, 15)) for begun in begins]
-        return lambda: outside(spans)
 
     assert is_linear(some)
 

@@ -114,7 +114,7 @@ def without_room(records: list[Row]) -> Iterator[Row]:
             reached = None
         elif reached is not None and row["boot"] == before["boot"]:
             reached += (row["seen_ms"] - before["seen_ms"]) * (MS - DRIFT_PPM)
-        if row["wall_us"] is not None:
+        if row["wall_us"] is not None and row["clock"] != "suspect":
             middle, error = row["wall_us"], row["wall_error_us"]
             if reached is not None and (middle + error) * 1000 < reached:
                 yield row

@@ -25,7 +25,7 @@ def counted(seed: int) -> Counter[tuple[bool, bool, bool]]:
     found = Counter[tuple[bool, bool, bool]]()
     for key, at in truth.true_times():
         time = truth.wall(key)
-        if time is not None and time[2] != "own":
+        if time is not None and time[2] not in ("own", "suspect"):
             is_right = abs(time[0] - at * 1000) <= time[1]
             found[key[0] in misled, truth.is_promised(key), is_right] += 1
     return found

@@ -1,10 +1,8 @@
-"""Which anchors to trust if boots contradict their order: tries all sets of boots that could be
-right.
-"""
+"""Which anchors to trust if boots contradict their order: each is compared with all others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations
 from typing import TypeVar
 
@@ -37,21 +35,6 @@ def _more(first: dict[Key, Taken], fit: set[Key], quality: int) -> set[Key]:
 
 
 def settled(there: list[Any], agree: Callable[[Any, Any], bool]) -> set[Any]:
-    """What is in each of the largest sets in which each two agree, as they follow each other."""
-    against: dict[Any, set[Any]] = {one: set() for one in there}
-    for one, other in combinations(there, 2):
-        if not agree(one, other):
-            against[one].add(other)
-            against[other].add(one)
-    chains = [*_without_quarrel({*there}, against)]
-    most = max(map(len, chains))
-    return set.intersection(*(chain for chain in chains if len(chain) == most))
-
-
-def _without_quarrel(some: set[Any], against: dict[Any, set[Any]]) -> Iterator[set[Any]]:
-    one = next((one for one in some if against[one] & some), None)
-    if one is None:
-        yield some
-        return
-    yield from _without_quarrel(some - against[one], against)
-    yield from _without_quarrel(some - {one}, against)
+    """Those that agree with each other one, as they follow each other."""
+    wrong = {one for pair in combinations(there, 2) if not agree(*pair) for one in pair}
+    return {*there} - wrong

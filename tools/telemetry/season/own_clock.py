@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise, product
+from itertools import pairwise
 
 from .boot_order import agreed, settled
 from .clocks import FAR, Clocks, Key
 from .harvest import Taken
 
 _RTC = 1
+_KINDS = 1, 2, 3, 4
 Run = tuple[str, int, int]  # board, boot, and which one of it
 
 
@@ -34,7 +35,7 @@ class AllClocks(Clocks):
         if not own:
             return self.known(key)
         ranges = [self._range(anchor, self._entries[key].uptime) for anchor in own]
-        return max(low for low, _ in ranges), min(high for _, high in ranges), "own"
+        return max(low for low, _ in ranges), min(high for _, high in ranges), self._kind(key)
 
     def is_believed(self, key: Key) -> bool:
         """Whether an anchor is."""
@@ -43,34 +44,35 @@ class AllClocks(Clocks):
             return key in self.believed(*key[:2])
         if self.known(key)[2] == "anchored":
             return bool(self.agreeing([key])) and self.fits(key)
-        return key in self.own(*key[:2], run)
+        return key in self.own(*key[:2], run) and self._kind(key) == "own"
+
+    def _kind(self, key: Key) -> str:
+        """Of a time that is taken as it stands."""
+        here = (*key[:2], self._run_of[key])
+        return "own" if here in self._right(*key[:2]) else "suspect"
 
     @cache  # noqa: B019
     def _alone(self, board: str, boot: int, run: int) -> list[Key]:
         keys = self._runs[board, boot][run]
         if self.known(keys[0])[2] == "anchored":
             return []
-        return self.agreeing([k for k in keys if self.is_told(k, _RTC) and self.fits(k)])
+        return self.agreeing([
+            k for k in keys if any(self.is_told(k, q) for q in _KINDS) and self.fits(k)
+        ])  # fmt: skip
 
-    @cache  # noqa: B019
     def own(self, board: str, boot: int, run: int) -> list[Key]:
-        """What a run's time is known by, if by nothing but the board's own clock."""
-        here = board, boot, run
-        return self._alone(*here) if here in self._right(board, boot) else []
+        """What a run's time is known by, if by nothing better than what it says itself."""
+        return self._alone(board, boot, run)
 
     @cache  # noqa: B019
     def _right(self, board: str, boot: int) -> set[Run]:
-        """The runs of its life that have such a clock, as far as they agree."""
-        boots: dict[int, list[Run]] = {}
-        for other, i in sorted(self._around(board, boot)):
-            if self._alone(board, other, i):
-                boots.setdefault(other, []).append((board, other, i))
-        right = {b: settled(runs, self._follow) for b, runs in boots.items()}
+        """The runs of its life that go by the board's own clock, and contradict no other one."""
+        runs = [(board, other, i) for other, i in sorted(self._around(board, boot))]
+        return settled([run for run in runs if self._is_rtc(*run)], self._follow)
 
-        def agree(one: int, other: int) -> bool:
-            return all(self._follow(a, b) for a, b in product(right[one], right[other]))
-
-        return {run for b in settled([b for b in right if right[b]], agree) for run in right[b]}
+    def _is_rtc(self, board: str, boot: int, run: int) -> bool:
+        alone = self._alone(board, boot, run)
+        return bool(alone) and all(self.is_told(key, _RTC) for key in alone)
 
     def _follow(self, one: Run, other: Run) -> bool:
         """By their clocks, what was recorded between them has room."""

@@ -1,0 +1,46 @@
+"""clocks.toml in the folder of tables: by how much clocks were wrong, as somebody knows.
+
+    [286f000000000001]      # the board
+    7 = 3456000             # boot 7: so many seconds are added to all times that it was told
+
+What is corrected is believed as NTP is.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import ToolError
+from .names import is_id
+
+FILE = "clocks.toml"
+Corrections = Mapping[int, int]  # ms, by boot
+NONE: Corrections = {}
+
+
+def read(folder: Path) -> dict[str, Corrections]:
+    """By board; {} without the file. ToolError: it is not as it must be."""
+    path = folder / FILE
+    try:
+        told = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{path} cannot be read: {error}") from None
+    for board, boots in told.items():
+        if not is_id(board):
+            raise ToolError(f"{path}, [{board}]: a board's id has 16 hex digits, in lower case")
+        if not isinstance(boots, dict) or not all(map(_is_one, boots.items())):
+            raise ToolError(f"{path}, [{board}]: a line has the number of a boot, and seconds")
+    return {
+        board: {int(boot): round(seconds * 1000) for boot, seconds in boots.items()}
+        for board, boots in told.items()
+    }
+
+
+def _is_one(told: tuple[str, object]) -> bool:
+    boot, seconds = told
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    return boot.isdecimal() and number and abs(float(seconds)) < 1e10  # type: ignore[arg-type]
