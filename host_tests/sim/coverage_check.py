@@ -16,6 +16,7 @@ MUST_SEE = {
     *("full_node_names", "full_retained_names", "full_message_bytes", "full_aliases"),
     *("wrapped", "takeover", "evicted", "expired_session", "will_sent", "alias", "shared"),
     *("passed_on", "dropped", "sent_again", "no_heap", "denied", "another_user"),
+    *("other_rules", "forbidden"),
     *("medium_none", "medium_flash", "medium_littlefs", "medium_host", "interval"),
     *("reboot_off", "reboot_stop", "reboot_cut", "reboot_cut_start", "reboot_cut_stop"),
     *("rot", "rot_lost_some", "filled", "full_journal", "cut_switch", *_RECORDS),

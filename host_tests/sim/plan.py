@@ -31,7 +31,7 @@ class Plan:
         self.has_hook = Numbers(seed, 5).one_in(8)  # see Hooks in world.py
         self.has_rules = Numbers(seed, 7).one_in(3)
         if self.has_rules:
-            self.settings.acl_file = "rules"  # rights.opened() has them
+            self.settings.acl_file = "rules"  # rights.file_of() has them
             self.settings.allow_anonymous = True
         self.faults = numbers.choice((0, 1, 1, 2))  # how often connections are lost
         self.bad_weather = numbers.choice((0, 1, 1, 2))
@@ -69,6 +69,11 @@ class Plan:
             self.reboots.append((1 + numbers.below(steps), kind))
         self.reboots.sort()
         self.quiet = numbers.choice((0, 0, 0, 80, 400))  # idle turns before each
+
+    def choose_rule_changes(self, numbers, steps):
+        """At which steps, or soon after them, the rules are read again and are others."""
+        changes = numbers.choice((0, 1, 3, 8)) if self.has_rules else 0
+        self.rule_changes = sorted([1 + numbers.below(steps) for _ in range(changes)])
 
     def configure_again(self, numbers):
         """Some settings may have changed at a reboot."""

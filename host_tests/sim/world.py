@@ -51,6 +51,8 @@ class World:
         self.numbers = Numbers(seed, 2)
         self.plan = Plan(seed)
         self.plan.choose_faults(Numbers(seed, 4), steps, where)
+        self.plan.choose_rule_changes(Numbers(seed, 9), steps)
+        self.has_other_rules = False
         self.trace = Trace()
         self.clock = Clock(self.plan.clock_base)
         self.events = EventCounts()
@@ -91,7 +93,7 @@ class World:
         if self.storage and self.model:
             self.plan.configure_again(self.numbers)
         if self.plan.has_rules:
-            ondemand.take("access.acl_file", 0).open = rights.opened
+            ondemand.take("access.acl_file", 0).open = rights.file_of(self)
         self.broker = Broker(self.plan.limits, self.plan.settings)
         self.broker.hooks = self.hooks
         self.window = None
@@ -197,9 +199,23 @@ class World:
         reboots = self.plan.reboots
         while reboots and reboots[0][0] == self.steps:
             self.reboot(reboots.pop(0)[1])
+        if self.plan.rule_changes and self.plan.rule_changes[0] <= self.steps:
+            self._change_rules()
         for client in self.clients:
             behaviour.step(client)
         self.turn(self.numbers.choice(self.plan.times))
+
+    def _change_rules(self):
+        # Not while retained messages are being sent, since of these nobody knows how many are.
+        broker = self.broker
+        if broker.ending_count or any(broker.sessions.scans):
+            return
+        self.check()
+        self.plan.rule_changes.pop(0)
+        self.has_other_rules = not self.has_other_rules
+        broker.reload()
+        self.model.rules_changed()
+        self.events["other rules"] += 1
 
     def turn(self, ms):
         self.turns += 1

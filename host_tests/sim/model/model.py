@@ -153,12 +153,21 @@ class Model(Observations):
         link.resumed = bool(session)
         link.pending_answers.append(("connack", 1 if session and link.level > 3 else 0, False))
         self.attach(link, session or self.create_session(name, link.level, spec.user), spec)
+        if self.world.plan.has_rules and session:
+            rights.recheck(self, session, False)
         if not old and not link.session.clean:
             self.check_session_limit(name)
 
     def is_anothers(self, session, spec):
         """Does the session belong to another user than that of this CONNECT?"""
         return self.world.plan.has_rules and session and session.user != spec.user
+
+    def rules_changed(self):
+        """The broker has read other rules, between two turns."""
+        self.count_refusals()  # what it has dropped is known
+        for session in self.sessions:
+            rights.recheck(self, session, session.link is not None)
+        queue_check.reconcile(self, NO_REFUSALS)
 
     def restart(self, broker):
         """After a reboot, before the broker has read its journal."""

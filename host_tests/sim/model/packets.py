@@ -72,7 +72,7 @@ def handle_pubrel(model, link, packet, refusals):
     if packet[1] in session.received:
         model.note_journal_change(session)
     msg = session.received.pop(packet[1], None)
-    if msg:
+    if msg and rights.may_write(model, session.user, msg.topic):
         routing.publish(model, msg, session)
     link.pending_answers.append(("ack", 7, packet[1], True))
 
@@ -117,9 +117,11 @@ def subscribe(model, link, text, group, options, identifier, refusals):
         if may and not refusals.subscriptions:
             model.fail("%s has no subscription %s", session.name, text)
         return False
-    if not may:
-        model.fail("%s may not subscribe to %s", session.name, text)
     sub = session.subscription(text, group)
+    if not may:
+        if not sub:  # else it is of a time with other rules, and stays as it is
+            model.fail("%s may not subscribe to %s", session.name, text)
+        return False
     is_new = sub is None
     if is_new:
         sub = Subscription(text, group)

@@ -126,6 +126,11 @@ def message_key(broker, msg):
     return number_of(bytes(data[n + skip :]))
 
 
+def _topic(broker, msg):
+    topic = bytearray(broker.limits.topic_bytes)
+    return bytes(topic[: broker.messages.read_topic(msg, topic, 0)])
+
+
 def group_slot(broker, topic_filter, name):
     """Return the slot of a group, or NONE."""
     node = insertion.find_node(broker.subscriptions, topic_filter, 0, len(topic_filter))
@@ -135,8 +140,9 @@ def group_slot(broker, topic_filter, name):
 class DeliveryRow:
     """A row of the broker's deliveries table."""
 
-    def __init__(self, key, packet_id, state, flags):
+    def __init__(self, key, topic, packet_id, state, flags):
         self.key = key
+        self.topic = topic  # None: the message is not needed any more
         self.packet_id = packet_id
         self.state = state
         self.qos = flags >> 1 & 3
@@ -155,8 +161,11 @@ def queue(broker, name):
     entry = broker.sessions.head[slot]
     rows = []
     while entry != NONE:
-        what = message_key(broker, d.msg[entry]) if d.msg[entry] != NONE else None
-        row = DeliveryRow(what, entry + 1, d.state[entry], d.flags[entry])
+        msg = d.msg[entry]
+        what = topic = None
+        if msg != NONE:
+            what, topic = message_key(broker, msg), _topic(broker, msg)
+        row = DeliveryRow(what, topic, entry + 1, d.state[entry], d.flags[entry])
         if broker.five and broker.subscriptions.is_v5[slot]:
             row.group = broker.five.group[entry]
             row.identifier = broker.five.ident[entry]

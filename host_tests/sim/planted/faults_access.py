@@ -46,6 +46,24 @@ FAULTS = (
         "and True",
     ),
     Fault(
+        "new rules leave what is queued",
+        "access/acl_file.py",
+        '    ondemand.take("access.recheck_sessions", broker.now).every_session(broker)\n',
+        "",
+    ),
+    Fault(
+        "new rules leave the routes",
+        "access/acl_file.py",
+        "    broker.subscriptions.forget_routes()\n",
+        "",
+    ),
+    Fault(
+        "a session that comes back keeps what was sent and may not be read",
+        "protocol/open_session.py",
+        "        if broker.acl and present:",
+        "        if False:",
+    ),
+    Fault(
         "another user takes over a connected client",
         "protocol/open_session.py",
         "    is_same = is_same and not _is_anothers(broker, broker.conns.session[old], fields)\n",

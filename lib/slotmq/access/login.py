@@ -88,7 +88,8 @@ def _known(users, name, password):
     # True: the password was verified before; False: it is one of the last wrong ones; else None.
     digest = users.seal(name, password)
     slot = users.find(name)
-    if slot != _NONE and same(digest, users.field(slot, _VERIFIED)):
+    # An unknown user costs the same.
+    if same(digest, users.field(slot, _VERIFIED) if slot != _NONE else users.secret):
         return True
     return None if _row(users, _OF_WRONG, digest) < 0 else False
 
@@ -130,13 +131,12 @@ def _begin(users, job):
     users.computed += 1
     password = job[_JOB_PASSWORD]
     slot = users.find(job[_JOB_NAME])
-    salt = None
-    if slot == _NONE:
-        slot, count, salt, _ = users.made_up(job[_JOB_NAME])
-    if slot in users.foreign:
-        return mosquitto_cpython.begin(users.foreign[slot], password, salt)
-    if salt is None:
+    alike, count, salt, _ = users.made_up(job[_JOB_NAME])  # for each name: all cost the same
+    if slot != _NONE:
         count, salt = users.iterations[slot], users.field(slot, _SALT, users.salt_bytes[slot])
+        alike, salt = slot, None if slot in users.foreign else salt
+    if alike in users.foreign:
+        return mosquitto_cpython.begin(users.foreign[alike], password, salt)
     return begin(password, salt, count)
 
 

@@ -92,13 +92,7 @@ def _start(app, argv):
     listeners = _listeners(app.settings.listeners, options)
     text = _check_heap(rows, _SPARE_WITH_JOURNAL if app.settings.persistence else _SPARE)
     del rows
-    try:
-        app.broker = Broker(app.limits, app.settings)
-    except MemoryError:
-        raise MemoryError(text)
-    except OSError as error:  # the password_file is the only file that Broker() reads
-        what = "a file that can be read (%s)" % error
-        raise ConfError(_wrong(lines["password_file"], "password_file", what))
+    app.broker = _make(app, lines, text)
     app.broker.on_reload = app.reload
     borrow("app.log_dests", "start", app.broker, app.verbose)
     for text in warnings:
@@ -121,6 +115,17 @@ def _start(app, argv):
         app.lines = lines
     _forget_what_made_it(app, records)
     return _headline(board, ", ".join(where))
+
+
+def _make(app, lines, text):
+    # The broker. text: of the MemoryError.
+    try:
+        return Broker(app.limits, app.settings)
+    except MemoryError:
+        raise MemoryError(text)
+    except OSError as error:  # the password_file is the only file that Broker() reads
+        what = "a file that can be read (%s)" % error
+        raise ConfError(_wrong(lines["password_file"], "password_file", what))
 
 
 def _forget_what_made_it(started, records):

@@ -79,8 +79,13 @@ def open_session(broker, conn, buf, fields):
             unref(broker.tables, will)
         text = b"sessions" if _may_come(broker, fields) else b"persistent sessions"
         return refuse(broker, conn, -present if fields.v5 else _UNAVAILABLE, fields, text)
+    return _accept(broker, conn, fields, will, present)
+
+
+def _accept(broker, conn, fields, will, present):
+    # The session is there: CONNACK.
     session = broker.conns.session[conn]
-    sessions.will[session] = will
+    broker.sessions.will[session] = will
     broker.conns.state[conn] = _CONNECTED
     broker.conns.keep_alive_timeout[conn] = fields.keep_alive * 15  # 1.5 times [3.1.2-24]
     if fields.v5:
