@@ -205,15 +205,17 @@ class Mqtt:
 
     def refuse(self, client: str, code: int = 3, times: int = 1) -> None:
         """Refuse the next CONNECTs of this client id. code: 1 to 5 of MQTT 3.1.1."""
-        if not 1 <= code <= 5:
-            raise ValueError("code: 1 to 5, as in CONNACK of MQTT 3.1.1")
-        texts.checked_number("times", times, 1)
+        if not isinstance(client, str):
+            raise TypeError(f"client: expected a str, not {client!r}")
+        if texts.checked_number("code", code, 1, int) > 5:
+            raise ValueError("code: expected 1 to 5, as in CONNACK of MQTT 3.1.1")
+        texts.checked_number("times", times, 1, int)
         self._do(lambda _: self._server.spy.refuse(client, code, times))
 
     def drop(self, topic_filter: str, *, next: int = 1) -> None:  # noqa: A002
         """Lose the next messages on these topics that clients send, as a bad network would."""
         texts.checked_filter(topic_filter)
-        texts.checked_number("next", next, 1)
+        texts.checked_number("next", next, 1, int)
         self._do(lambda _: self._server.spy.drops.append([topic_filter, next]))
 
     def delay(self, time_each_way: str | float) -> None:
@@ -274,7 +276,7 @@ class Mqtt:
     def _check_wait(self, topic_filter: str, timeout: float, count: int = 1) -> None:
         texts.checked_filter(topic_filter)
         texts.checked_number("timeout", timeout, 0)
-        texts.checked_number("count", count, 1)
+        texts.checked_number("count", count, 1, int)
 
     def _nth(self, topic_filter: str, payload: Payload, count: int) -> Message | None:
         found = self.messages(topic_filter, payload)
@@ -376,7 +378,7 @@ class _Closed:
 
 
 def _seconds(value: str | float) -> float:
-    found = re.fullmatch(r"([\d.]+) ?(ms|s|min)?", str(value))
+    found = re.fullmatch(r"(\d+\.?\d*) ?(ms|s|min)?", str(value))
     if not found:
         raise ValueError(f'delay(): expected "200ms", "2s" or seconds, not {value!r}')
     return float(found[1]) * _UNITS[found[2] or "s"]

@@ -135,6 +135,8 @@ class Options:
             settings, limits, _, warnings = mosquitto_conf.load(str(path), limits)
         except (ConfError, ValueError) as error:
             raise WrongOptions(str(error).replace(f"{folder}/", "")) from None
+        if hasattr(settings, "record"):
+            raise WrongOptions("conf: record: expected none: a test's broker does not record")
         if len(settings.listeners) > 1:
             raise WrongOptions("conf: expected at most one listener, whose port is the fixture's")
         return limits, settings, warnings

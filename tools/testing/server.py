@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from slotmq import Broker
+from slotmq.config.settings import ConfError
 from slotmq.net.timers import tick
 
 from .network import Line, Network, reset
-from .options import Options
+from .options import Options, WrongOptions
 from .spy import Spy
 from .texts import NotRunning, is_told
 
 __tracebackhide__ = is_told
 _T = TypeVar("_T")
+_UNUSABLE = (ConfError, OSError, ValueError)
 _LOGGED = 63  # platform/log.py's bits: all but debug, since Spy notes the packets
 _MOST_LINES = 2000
 _MOMENT_S = 1.0
@@ -78,7 +80,10 @@ class Server:
         needs_folder = self.options.users or self.options.conf or self.options.limits
         folder = self.folder if needs_folder or self.options.version != 5 else Path()
         limits, settings, warnings = self.options.made(folder)
-        broker = Broker(limits, settings)
+        try:
+            broker = Broker(limits, settings)
+        except _UNUSABLE as error:  # a file that it names
+            raise WrongOptions(f"conf: {error}") from None
         self.broker = broker
         self.failure, self._is_told = None, False
         broker.log = self._log
@@ -105,7 +110,11 @@ class Server:
     def _restore(self, broker: Broker, settings: Any) -> None:
         if not getattr(settings, "persistence_location", ""):
             settings.persistence_location = str(self.folder)
-        broker.restore()
+        try:
+            broker.restore()
+        except _UNUSABLE as error:
+            broker.close()
+            raise WrongOptions(f"conf: {error}") from None
 
     def _serve(self) -> None:
         broker, jobs = self.broker, self._jobs

@@ -59,10 +59,11 @@ def checked_filter(topic_filter: str) -> str:
     return topic_filter
 
 
-def checked_number(name: str, value: Any, least: int) -> Any:
+def checked_number(name: str, value: Any, least: int, kind: Any = int | float) -> Any:
     """The number. TypeError, ValueError: it is none, or too low."""
-    if not isinstance(value, int | float):
-        raise TypeError(f"{name}: expected a number, not {value!r}")
+    if not isinstance(value, kind):
+        whole = "whole " if kind is int else ""
+        raise TypeError(f"{name}: expected a {whole}number, not {value!r}")
     if not value >= least:
         raise ValueError(f"{name}: expected at least {least}, not {value!r}")
     return value

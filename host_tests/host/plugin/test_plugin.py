@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from slotmq_tools.testing.mqtt import Mqtt
+
 USES = """
 def test_it(mqtt):
     mqtt.publish("a", "1")
@@ -75,6 +77,13 @@ def test_a_passed_test_has_none(pytester: pytest.Pytester) -> None:
         ("users={'a:b': 'x'}", "users: 'a:b': a name must not contain :"),
         ("users={'ada': ''}", "users: 'ada': the password is empty"),
         ("users={'ada': 5}", "users: expected {name: password}, both str"),
+        ("conf='acl_file /nowhere'", "conf: /nowhere: expected a file that can be read"),
+        ("conf='password_file /nowhere'", "conf: Errno 2 No such file"),
+        (
+            "conf='persistence true\\npersistence_location /nowhere'",
+            "conf: Settings: persistence: expected a folder that is there",
+        ),
+        ("conf='record \\x23'", "conf: record: expected none"),
         ("'max_qos 1'", "expected keyword arguments only"),
     ],
 )
@@ -112,6 +121,12 @@ def test_a_broker_that_has_failed_is_reported_once(pytester: pytest.Pytester) ->
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
     assert result.stdout.str().count("broker of mqtt") == 1
+
+
+def test_keys_that_only_the_program_serves_do_no_harm() -> None:
+    for line in ("per_listener_settings true", "remote_admin true", "log_dest topic"):
+        with Mqtt(conf=line) as mqtt:
+            mqtt.publish("a")
 
 
 def test_marks_of_module_class_and_test_are_joined(pytester: pytest.Pytester) -> None:

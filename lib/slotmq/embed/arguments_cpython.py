@@ -11,6 +11,7 @@ _HOOKS = (
     " with_peer cache_verdicts"
 ).split()
 _CALLED = _HOOKS[:8]
+_OWN = "listeners", "when_full"  # of each Settings
 
 
 def check_broker(limits, settings):
@@ -27,7 +28,7 @@ def _check_settings(settings):
     own = vars(settings)
     for name, value in own.items():
         default = getattr(Settings, name, None)
-        if not hasattr(Settings, name) and name not in ("listeners", "when_full"):
+        if not hasattr(Settings, name) and name not in _OWN and not _row(name):
             named.Settings(**{name: value})  # TypeError, or it is known there
         elif isinstance(default, (bool, int, str, bytes)) and not _fits(value, default):
             kind = type(default).__name__
@@ -45,12 +46,20 @@ def _check_settings(settings):
 
 def _check_bounds(name, value):
     # As in a line of a configuration; 0 is the size of the table
+    words = _row(name)
+    if words and words[2] in ("number", "size"):
+        least, most = int(words[3]), int(words[4])
+        if not least <= value <= most and (value or words[2] == "number"):
+            raise ValueError("%s: %d to %d, not %d" % (name, least, most, value))
+
+
+def _row(name):
+    # What a configuration may say about this key; None: nothing
     fields = ondemand.take("config.mosquitto_conf", 0).FIELDS
     for words in ondemand.take("config.policies", 0).rows(fields):
-        if words[0] == name and words[2] in ("number", "size"):
-            least, most = int(words[3]), int(words[4])
-            if not least <= value <= most and (value or words[2] == "number"):
-                raise ValueError("%s: %d to %d, not %d" % (name, least, most, value))
+        if words[0] == name:
+            return words
+    return None
 
 
 def _fits(value, default):
