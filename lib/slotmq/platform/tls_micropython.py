@@ -84,11 +84,14 @@ class TlsStream:
     def write(self, buf, off, n):
         if self.waits and not self.flush():
             return None
-        n = min(n, _CONTENT)
-        if n and self._write(buf, off, n) is None:
-            self.waits = n
-            self._poll()
-        return n
+        done = 0
+        while done < n and not self.waits:
+            k = min(n - done, _CONTENT)
+            if self._write(buf, off + done, k) is None:
+                self.waits = k
+                self._poll()
+            done += k
+        return done
 
     def _write(self, buf, off, n):
         heap.lift()

@@ -1,0 +1,213 @@
+"""What mbedTLS asks of those who use it (lib/slotmq/platform/tls_micropython.py), with one that
+insists on it."""
+
+import sys
+import unittest
+
+try:
+    import tls  # noqa: F401
+except ImportError:
+    sys.modules["tls"] = sys  # CPython has none; only what opens files needs it
+
+from slotmq.platform.tls_micropython import Tls, TlsStream
+
+IN, OUT = 1, 4
+
+
+class Socket:
+    """A socket; `space`: how many bytes it takes until it is read."""
+
+    space = 0
+    is_open = True
+
+    def setblocking(self, _):
+        if not self.is_open:
+            raise OSError(9)
+
+    def close(self):
+        if not self.is_open:
+            raise OSError(9)
+        self.is_open = False
+
+
+class MbedTls:
+    """SSLSocket, and the context that makes it: a record that the socket did not take is offered
+    again with the same length, or its tail is lost."""
+
+    is_detached = False
+
+    def __init__(self):
+        self.sent = b""
+        self.record = None
+        self.received = []  # what recv() returns or raises
+
+    def wrap_socket(self, sock, server_side, do_handshake_on_connect):
+        self.sock = sock
+        return self
+
+    def write(self, buf, off, n):
+        if self.record is None:
+            self.record = bytes(buf[off : off + n])
+        assert n == len(self.record), "another length"
+        if self.sock.space < n:
+            return None
+        self.sock.space -= n
+        self.sent += self.record
+        self.record = None
+        return n
+
+    def recv(self, n):
+        found = self.received.pop(0) if self.received else None
+        if isinstance(found, Exception):
+            raise found
+        assert found is None or len(found) <= n
+        return found
+
+    def close(self):
+        if not self.is_detached:
+            self.sock.close()
+
+
+class Loop:
+    """What Tls uses of the loop, its broker and its poller."""
+
+    now = reading = 0
+
+    def __init__(self):
+        self.poller = self.broker = self.conns = self.listeners = self
+        self.at_hand = self, {}, self.inner_ipoll, None, None
+        self.of_stream = self.at_hand[1]
+        self.callbacks = []
+        self.masks = {}
+        self.events = []
+        self.starts = 0
+
+    def register(self, stream, mask):
+        self.masks[stream] = mask
+
+    modify = register
+
+    def unregister(self, stream):
+        del self.masks[stream]
+
+    def inner_ipoll(self, timeout_ms):
+        return timeout_ms
+
+    def start(self):
+        self.starts += 1
+
+    def end(self, conn, reason):
+        self.events.append((conn, "ends"))
+
+    def _other_event(self, conn, stream, event):
+        self.events.append((conn, event))
+
+
+class TestTlsStream(unittest.TestCase):
+    def setUp(self):
+        self.loop = Loop()
+        self.owner = Tls(self.loop)
+        self.sock = Socket()
+        self.mbedtls = MbedTls()
+        self.stream = TlsStream(self.owner, self.sock, self.mbedtls)
+        self.loop.of_stream[self.stream] = 7
+        self.loop.poller.register(self.stream, IN)
+
+    def test_what_the_socket_does_not_take_is_offered_again_with_its_length(self):
+        data = bytearray(bytes(range(200)) * 50)
+        self.sock.space = 5000
+        self.assertEqual(self.stream.write(data, 0, 10000), 8192)  # the second record waits
+        self.assertEqual(self.loop.masks[self.sock], IN | OUT)
+        self.assertEqual(self.stream.write(data, 8192, 1808), None)
+        self.sock.space = 5000
+        self.assertEqual(self.stream.write(data, 8192, 1808), 1808)
+        self.assertEqual(self.mbedtls.sent, bytes(data[:8192]))
+        self.sock.space = 5000
+        self.owner.handle(self.sock)
+        self.assertEqual(self.mbedtls.sent, bytes(data))
+        self.assertEqual(self.loop.masks[self.sock], IN)
+        self.assertEqual(self.loop.events, [(7, IN)])
+
+    def test_while_a_record_waits_the_loop_writes_nothing(self):
+        self.stream.write(b"abc", 0, 3)
+        self.owner.modify(self.stream, IN | OUT)
+        self.owner.handle(self.sock)
+        self.assertEqual(self.loop.events, [(7, IN)])
+        self.sock.space = 3
+        self.owner.handle(self.sock)
+        self.assertEqual(self.loop.events[1:], [(7, IN | OUT)])
+
+    def test_what_came_before_an_error_is_read_first(self):
+        self.mbedtls.received = [b"ab", b"c", OSError(-29312)]
+        buf = bytearray(8)
+        self.assertEqual(self.stream.readinto(buf, 8), 3)
+        self.assertEqual(bytes(buf[:3]), b"abc")
+        # There is no event for the error: the next turn looks, and does not wait.
+        self.assertEqual(self.loop.at_hand[2](250), 0)
+        self.assertEqual(self.loop.events, [(7, IN)])
+        self.mbedtls.received = [OSError(-29312)]
+        with self.assertRaises(OSError):
+            self.stream.readinto(buf, 8)
+        self.assertEqual(self.loop.at_hand[2](250), 250)
+
+    def test_input_that_is_not_wanted_now_does_not_keep_the_loop_busy(self):
+        self.mbedtls.received = [b"abcd"]
+        self.assertEqual(self.stream.readinto(bytearray(4), 4), 4)
+        self.owner.modify(self.stream, 0)
+        self.assertEqual(self.loop.at_hand[2](250), 250)
+        self.owner.modify(self.stream, IN)
+        self.assertEqual(self.loop.at_hand[2](250), 0)
+
+    def test_a_failed_handshake_closes_its_socket(self):
+        for is_detached in (False, True):
+            self.setUp()
+            self.mbedtls.is_detached = is_detached
+            self.mbedtls.received = [ValueError("\nbad certificate\n")]
+            with self.assertRaises(OSError):
+                self.stream.readinto(bytearray(4), 4)
+            self.assertEqual(self.stream.why, "TLS: bad certificate")
+            self.owner.unregister(self.stream)
+            self.stream.close()
+            self.assertFalse(self.sock.is_open)
+            self.assertEqual(list(self.loop.of_stream), [self.stream])
+
+    def test_the_next_handshake_begins_when_one_is_complete(self):
+        accepted = []
+        own = {"tls": self.mbedtls}
+        accept = self.owner.accepts(lambda: accepted.pop(0) if accepted else None, own)
+        streams = []
+        for _ in range(64):
+            accepted.append((Socket(), "address"))
+            streams.append(accept()[0])
+            self.loop.of_stream[streams[-1]] = len(streams)
+        accepted.append((Socket(), "address"))
+        with self.assertRaises(OSError):
+            accept()
+        self.assertEqual(self.loop.events, [])
+        self.loop.now = 30
+        with self.assertRaises(OSError):
+            accept()
+        self.assertEqual(self.loop.events, [(1, "ends")])
+        self.mbedtls.received = [b"a"]
+        streams[1].readinto(bytearray(4), 4)
+        self.assertEqual(self.loop.starts, 1)
+        self.assertEqual(accept()[1], "address")
+
+    def test_no_heap_for_a_handshake(self):
+        self.loop.refused = 0
+        self.loop.reading = 0xFFFF
+
+        def no_heap(*_):
+            raise MemoryError
+
+        self.loop._other_event = no_heap
+        self.owner.handle(self.sock)
+        self.assertEqual((self.loop.events, self.loop.refused), ([(7, "ends")], 1))
+        self.mbedtls.wrap_socket = lambda *_, **__: no_heap()
+        other = Socket()
+        self.assertEqual(self.owner.accepts(lambda: (other, 1), {"tls": self.mbedtls})(), None)
+        self.assertEqual((self.loop.refused, other.is_open), (2, False))
+
+
+if __name__ == "__main__":
+    unittest.main()
