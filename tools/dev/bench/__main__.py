@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 from rich.console import Console
 
-from . import interleave, report, tables
+from . import interleave, report, tables, tls
 from .brokers import BROKERS, Broker
 from .results import Results
 from .versions import all_versions
@@ -34,6 +35,7 @@ _ROUNDS, _QUICK_ROUNDS = 5, 3
     help="Run only this one (may be repeated).",
 )
 @click.option("--rounds", type=click.IntRange(1), help=f"Rounds to take medians of [{_ROUNDS}].")
+@click.option("--tls", "with_tls", is_flag=True, help="All speak TLS, those that can.")
 @click.option("--quick", is_flag=True, help="Fewer and shorter rounds.")
 @click.option(
     "--write",
@@ -45,19 +47,25 @@ def main(
     workload_names: tuple[str, ...],
     broker_names: tuple[str, ...],
     rounds: int | None,
+    with_tls: bool,
     quick: bool,
     file: Path | None,
 ) -> None:
     """Measure brokers side by side: CPU time per delivered message."""
     rounds = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
-    whole = not (workload_names or broker_names or quick)
+    whole = not (workload_names or broker_names or quick or with_tls)
     console = Console()
-    results = _run_all(
-        [each for each in WORKLOADS if not workload_names or each.name in workload_names],
-        [each for each in BROKERS if not broker_names or each.name in broker_names],
-        rounds,
-        _QUICK_SECONDS if quick else _SECONDS,
-    )
+    if with_tls:
+        broker_names = tuple(each for each in tls.BROKERS if each in (broker_names or tls.BROKERS))
+    with TemporaryDirectory(prefix="slotmq-bench-") as folder:
+        if with_tls:
+            tls.use(Path(folder))
+        results = _run_all(
+            [each for each in WORKLOADS if not workload_names or each.name in workload_names],
+            [each for each in BROKERS if not broker_names or each.name in broker_names],
+            rounds,
+            _QUICK_SECONDS if quick else _SECONDS,
+        )
     shown = tables.all_tables(results)
     failures = tables.failures(results)
     report.show(shown, console)

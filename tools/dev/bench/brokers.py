@@ -20,6 +20,7 @@ from ...errors import ToolError
 from ...pack import mpy
 from ...ports import free_port
 from ..peers import mosquitto, node
+from . import tls
 from .client import Address
 
 _SERVERS = Path(__file__).with_name("servers")
@@ -34,7 +35,7 @@ _LISTENING = "0A"  # in /proc/net/tcp
 
 _MOSQUITTO_CONF = """\
 listener {port} {host}
-allow_anonymous true
+{tls}allow_anonymous true
 set_tcp_nodelay true
 max_queued_messages 0
 persistence false
@@ -89,23 +90,26 @@ class Running:
 def slotmq_on_micropython(bits: int, port: int, conf: Path | None = None) -> Start:
     """slotmq with the limits of HOST, started without tools/run/launcher.py."""
     found = micropython.find(bits)
-    argv = ["-p", str(port), "--host", HOST, "--board", _BOARD]
-    argv += ["-c", str(conf)] if conf else []
+    argv = _slotmq_options(port, conf)
     command = micropython.command(bits, boards.load(_BOARD).heap_kb, _BOOT, argv)
     return Start(command, micropython.environment(mpy.build_for(found)))
 
 
 def _slotmq_on_cpython(site: Site) -> Start:
     program = str(Path(sys.executable).with_name("slotmq"))
-    options = ["-c", str(site.conf)] if site.conf else []
-    return Start(
-        [program, "run", "-p", str(site.port), "--host", HOST, "--board", _BOARD, *options]
-    )
+    return Start([program, "run", *_slotmq_options(site.port, site.conf)])
+
+
+def _slotmq_options(port: int, conf: Path | None) -> list[str]:
+    # With TLS the listener is one of the configuration, which running() has written.
+    options = ["-c", str(conf)] if conf else []
+    where = [] if tls.lines() else ["-p", str(port), "--host", HOST]
+    return [*where, "--board", _BOARD, *options]
 
 
 def _mosquitto(site: Site) -> Start:
     conf = site.folder / "mosquitto.conf"
-    conf.write_text(_MOSQUITTO_CONF.format(port=site.port, host=HOST))
+    conf.write_text(_MOSQUITTO_CONF.format(port=site.port, host=HOST, tls=tls.lines()))
     return Start([*mosquitto.broker(), "-c", str(conf)])
 
 
@@ -151,9 +155,12 @@ def running(
     """The broker, until the block ends; {folder} in `conf` is replaced by its folder."""
     port = free_port()
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
-        file = Path(folder) / "slotmq.conf" if conf else None
+        text = conf.format(folder=folder)
+        if tls.lines():
+            text += f"allow_anonymous true\nlistener {port} {HOST}\n{tls.lines()}"
+        file = Path(folder) / "slotmq.conf" if text else None
         if file:
-            file.write_text(conf.format(folder=folder))
+            file.write_text(text)
         start = broker.start(Site(port, Path(folder), publishers, subscribers, file))
         with process(start, port, Path(folder) / "log") as child:
             yield Running(broker, child.pid, (HOST, port))

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Sequence
 
 from ... import codec
+from . import tls
 
 TIMEOUT_S = 20
 Address = tuple[str, int]
@@ -36,6 +37,8 @@ class Client:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEOUT)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if with_tls := tls.context():
+            self.socket = with_tls.wrap_socket(self.socket, server_hostname="localhost")
         if client_id is not None:
             props = b"\x22" + codec.number(aliases) if aliases else b""
             self.send(codec.connect(level, client_id.encode(), props=props))
