@@ -106,7 +106,7 @@ def listener_(reader, bounds, options):
     failures = [each for each in reader.failures if each[0] in places.values()]
     if reader.count == before and not failures and _are_here(reader, options):
         if MICROPYTHON:
-            made = ondemand.take("platform.tls_micropython", 0).make_context(options)
+            made = ondemand.take("net.tls_micropython", 0).make_context(options)
         else:
             made = ondemand.take("platform.tls_cpython", 0).make_context(options)
         options["tls"], errors, warnings = made

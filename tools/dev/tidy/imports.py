@@ -39,6 +39,8 @@ _LOADS = {
 UPWARDS = (
     ("platform", "status.log_connections", "texts of the log"),
     ("config", "app.log_dests", "a reload opens the log again"),
+    ("platform", "net.tls_micropython", "a listener with a certificate"),
+    ("config", "net.tls_micropython", "a listener's certificate"),
     ("config", "access.users_file", "a reload reads the users again"),
     ("delivery", "journal.compaction", "does a message need a row, while the medium is full?"),
     ("protocol", "journal.compaction", "is there space on the medium for a packet?"),
@@ -73,7 +75,7 @@ PYTHON = {
     "platform.syslog_cpython": "syslog",
     "platform.threads_cpython": "_thread",
     "platform.tls_cpython": "errno ssl time",
-    "platform.tls_micropython": "errno tls",
+    "net.tls_micropython": "errno tls",
     "platform.sockets_micropython": "errno socket",
     "platform.listening_micropython": "micropython select socket sys time",
     "fast.record": "sys",

@@ -1,4 +1,4 @@
-"""What mbedTLS asks of those who use it (lib/slotmq/platform/tls_micropython.py), with one that
+"""What mbedTLS asks of those who use it (lib/slotmq/net/tls_micropython.py), with one that
 insists on it."""
 
 import sys
@@ -9,7 +9,7 @@ try:
 except ImportError:
     sys.modules["tls"] = sys  # CPython has none; only what opens files needs it
 
-from slotmq.platform.tls_micropython import Tls, TlsStream
+from slotmq.net.tls_micropython import Tls, TlsStream
 
 IN, OUT = 1, 4
 
@@ -72,6 +72,7 @@ class Loop:
     """What Tls uses of the loop, its broker and its poller."""
 
     now = reading = 0
+    fast_path = None
 
     def __init__(self):
         self.poller = self.broker = self.conns = self.listeners = self

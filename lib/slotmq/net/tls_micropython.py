@@ -1,5 +1,6 @@
-# tls_micropython.py - the contract of tls_cpython.py on MicroPython: a listener's SSLContext, and
-# connections over TLS as streams of the loop. Loaded for the first listener with a certificate.
+# tls_micropython.py - the contract of platform/tls_cpython.py on MicroPython: a listener's
+# SSLContext, and connections over TLS as streams of the loop. Loaded for the first listener with a
+# certificate.
 #
 # What mbedTLS and extmod/modtls_mbedtls.c ask for, and how it is met:
 #
@@ -29,8 +30,10 @@ from errno import EAGAIN
 
 import tls
 
+from slotmq.fast import may_read
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
+from slotmq.protocol.dispatch import receive
 
 _IN = const(1)
 _OUT = const(4)
@@ -39,6 +42,7 @@ _NONE = const(0xFFFF)
 _LOST = const(9)
 _TIMED_OUT = const(8)
 _CONTENT = const(4096)  # bytes of a record's content on the smallest ports
+_READ_AT_ONCE = const(512)  # bytes that recv() allocates
 _QUICK = const(30)  # tenths of a second
 _AT_ONCE = 1 if ondemand.IS_SMALL else 64  # handshakes
 
@@ -61,7 +65,7 @@ class TlsStream:
         got = 0
         try:
             while got < n:
-                data = self.tls.recv(min(n - got, _CONTENT))
+                data = self.tls.recv(min(n - got, _READ_AT_ONCE))
                 if not data:
                     if data is None and not got:
                         return None
@@ -186,6 +190,11 @@ class Tls:
             event = stream.mask & _IN
             if not stream.waits:
                 event |= stream.mask & _OUT
+            if event == _IN and broker.fast_path and conn >= 0:
+                n = may_read(broker.fast_path, conn)
+                if n:
+                    self._read(stream, conn, n)
+                    return
             if event or not stream.waits:
                 self.loop._other_event(conn, stream, event or _HUP)
         except OSError:
@@ -195,6 +204,17 @@ class Tls:
                 raise  # the loop ends the client whose packet it was
             stream.why = "too little heap"
             broker.conns.refused += 1
+            broker.end(conn, _LOST)
+
+    def _read(self, stream, conn, n):
+        # As the loop's turn
+        broker = self.loop.broker
+        n = stream.readinto(broker.rx, n)
+        if n:
+            at = broker.handle_fast(broker.fast_path, conn, broker.rx, 0, n)
+            if at < n:
+                receive(broker, conn, broker.rx, at, n)
+        elif n == 0:
             broker.end(conn, _LOST)
 
     def accepts(self, accept, own):
