@@ -20,10 +20,10 @@
 # - A failed handshake detaches the socket: close() closes that one itself.
 # - Errors are OSError or ValueError. All become OSError.
 #
-# Only so many handshakes are under way: in a small heap one, since each takes much of it. The
-# listener stops meanwhile, and one that lasts longer than _QUICK ends if another client waits. If
-# there is no heap for one, the client is refused, and counted with those for whom there was no
-# slot.
+# In a turn one handshake goes on by one step. Only so many are under way: in a small heap one,
+# since each takes much of it. The listener stops meanwhile, and one that lasts longer than _QUICK
+# ends if another client waits. If there is no heap for one, the client is refused, and counted
+# with those for whom there was no slot.
 #
 # Owns the streams by their sockets. Allocates.
 from errno import EAGAIN
@@ -140,6 +140,7 @@ class Tls:
         loop.at_hand = broker, of_stream, self.ipoll, rx, ticks_ms
         self.ready = set()  # streams that may have input left
         self.shaking = []  # streams whose handshake is under way, the oldest first
+        self.has_shaken = False  # has a handshake gone on in this turn? Only one does.
         self.filler = bytearray(_CONTENT)
         self.streams = {}  # socket: TlsStream
         loop.callbacks.insert(0, self.handle)
@@ -170,6 +171,7 @@ class Tls:
         self.inner.unregister(stream)
 
     def ipoll(self, timeout_ms):
+        self.has_shaken = False
         if self.ready:
             heap.lift()
             for stream in list(self.ready):
@@ -182,6 +184,10 @@ class Tls:
     def handle(self, sock):
         """An event of a connection: which one, the poller's callback does not say."""
         stream = self.streams[sock]
+        if stream.why:
+            if self.has_shaken:
+                return  # in one of the next turns
+            self.has_shaken = True
         broker = self.loop.broker
         conn = self.loop.of_stream[stream]
         try:

@@ -135,6 +135,7 @@ class TestTlsStream(unittest.TestCase):
         self.owner.handle(self.sock)
         self.assertEqual(self.loop.events, [(7, IN)])
         self.sock.space = 3
+        self.owner.has_shaken = False
         self.owner.handle(self.sock)
         self.assertEqual(self.loop.events[1:], [(7, IN | OUT)])
 
@@ -193,6 +194,20 @@ class TestTlsStream(unittest.TestCase):
         streams[1].readinto(bytearray(4), 4)
         self.assertEqual(self.loop.starts, 1)
         self.assertEqual(accept()[1], "address")
+
+    def test_one_handshake_goes_on_in_a_turn(self):
+        other = TlsStream(self.owner, Socket(), MbedTls())
+        self.loop.of_stream[other] = 8
+        self.loop.poller.register(other, IN)
+        for conn in (7, 8):
+            self.loop.at_hand[2](250)
+            self.owner.handle(self.sock if conn == 7 else other.sock)
+            self.owner.handle(other.sock if conn == 7 else self.sock)
+            self.assertEqual(self.loop.events, [(conn, IN)])
+            del self.loop.events[:]
+        other.why = None
+        self.owner.handle(other.sock)
+        self.assertEqual(self.loop.events, [(8, IN)])
 
     def test_no_heap_for_a_handshake(self):
         self.loop.refused = 0
