@@ -68,7 +68,7 @@ class Mqtt:
     @property
     def broker(self) -> Any:
         """The slotmq.Broker, for hooks and callbacks; None after a power cut."""
-        return self._server.broker
+        return self._faults("broker").broker
 
     def close(self) -> None:
         """Stop the broker in order. A second call does nothing."""
@@ -309,7 +309,7 @@ class Mqtt:
 
     def _faults(self, what: str) -> Any:
         if self.options.runtime == "micropython":
-            raise NotImplementedError(f'{what}: not with runtime="micropython"')
+            raise texts.NotOnMicroPython(f'{what}: not with runtime="micropython"')
         return self._server
 
     def _do(self, function: Any) -> Any:

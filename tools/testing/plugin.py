@@ -87,6 +87,18 @@ def _started(config: pytest.Config, named: dict[str, Any]) -> Mqtt:
 
 
 @pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Skip a test that needs what is not possible on the Python of --mqtt-runtime."""
+    outcome: Any = yield
+    error = outcome.excinfo and outcome.excinfo[1]
+    if isinstance(error, NotImplementedError) and item.config.getoption("--mqtt-runtime"):
+        from .texts import NotOnMicroPython
+
+        if isinstance(error, NotOnMicroPython):
+            outcome.force_exception(pytest.skip.Exception(str(error), _use_item_location=True))
+
+
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Attach packets and log of the test's brokers to a failure."""
     outcome: Any = yield

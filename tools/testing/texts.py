@@ -35,6 +35,10 @@ class NotRunning(RuntimeError):
     """The broker does not run: after a power cut, or since a callback has raised."""
 
 
+class NotOnMicroPython(NotImplementedError):
+    """The broker is in a process of its own, where this is not possible."""
+
+
 def is_told(excinfo: Any) -> bool:
     """For __tracebackhide__: does the error tell the test what is wrong? Else it is ours."""
     kinds = (AssertionError, NotRunning, NotImplementedError, TypeError, ValueError)

@@ -208,18 +208,26 @@ def test_on_micropython(pytester: pytest.Pytester) -> None:
         mqtt.publish("twice", str(n), 2)
     mqtt.wait_for("twice", "19")
     assert len(mqtt.messages("twice")) == 20
-    try:
-        mqtt.power_cut()
-    except NotImplementedError as error:
-        assert "micropython" in str(error)
-    else:
-        assert False
+
+def test_faults(mqtt):
+    mqtt.power_cut()
+
+def test_the_inside(mqtt):
+    mqtt.broker.limits
 """
     )
     result = pytester.runpytest_subprocess(
-        "--mqtt-board", "RPI_PICO_W", "--mqtt-runtime", "micropython", "-W", "error"
+        "-rs", "--mqtt-board", "RPI_PICO_W", "--mqtt-runtime", "micropython", "-W", "error"
     )
-    result.assert_outcomes(passed=1)
+    result.assert_outcomes(passed=1, skipped=2)
+    result.stdout.fnmatch_lines(['*SKIPPED*power_cut(): not with runtime="micropython"'])
+
+
+def test_what_is_not_possible_is_an_error_where_the_test_asks_for_it(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(marked("runtime='micropython'").replace("pass", "mqtt.power_cut()"))
+    pytester.runpytest_inprocess().assert_outcomes(failed=1)
 
 
 def test_a_wrong_configuration_on_micropython_names_the_line(pytester: pytest.Pytester) -> None:
