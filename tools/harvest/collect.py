@@ -7,7 +7,7 @@ A segment with a wrong CRC is fetched once more. If it is wrong again, the flash
 segment is stored as it is, and the pipeline puts the damaged record into quarantine.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -37,9 +37,16 @@ class Report:
     lines: list[Line] = field(default_factory=list)
 
 
-def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, done: Done) -> Report:
-    """Every board of a broker, or only those in `only`; boards with little to fetch come first."""
-    heads = _chosen(ring.heads(), set(only))
+def over_network(
+    ring: Ring, only: Iterable[str], store: Store, source: str, done: Done, *,
+    skip: Set[str] = frozenset(), open_ones: bool = True,
+) -> Report:  # fmt: skip
+    """Every board of a broker, or only those in `only`; boards with little to fetch come first.
+
+    Boards in `skip` are left out. Without `open_ones` the segments that boards are still writing
+    wait in partial/ for the rest of them.
+    """
+    heads = [head for head in _chosen(ring.heads(), set(only)) if head.board not in skip]
     silent = ring.silent(heads) if len(heads) > 1 else {}
     report = Report(missing=list(silent.values()), silent=set(silent))
     wanted: list[tuple[Plan, int]] = []
@@ -54,7 +61,7 @@ def over_network(ring: Ring, only: Iterable[str], store: Store, source: str, don
                 _fetch(ring, each, number, store, report)
         so_far += each.head.size / size * 100
         done(so_far)
-    _bundle(store, source, report)
+    _bundle(store, source, report, open_ones=open_ones)
     return report
 
 
@@ -146,8 +153,11 @@ def _from_ring(ring: Ring, wanted: Plan, segment: Header, store: Store) -> bytes
     copy = store.damage.copies().get(key)
     if copy is not None and (copy.grown is None or (end is not None and copy.grown >= end)):
         return None
+    there = store.open(key)
+    if there is not None and end is not None and len(there) >= end:
+        return None
     data = _whole(store, segment, begun, lambda at: ring.fetch(board, number, at, end))
-    is_same = copy is not None and copy.grown == len(data)
+    is_same = (copy is not None and copy.grown == len(data)) or data == there
     if growing and (is_same or store.has_damage(key, data)):
         store.piece(board, number).unlink()
         return None
@@ -161,8 +171,8 @@ def _begun(store: Store, segment: Header) -> bytes:
     if not (piece and same_segment(piece, segment)):
         path.unlink(missing_ok=True)
         piece = b""
-    known = store.known((segment.board, segment.boot, segment.segment)) or b""
-    return max(piece, known, key=len)
+    key: Key = (segment.board, segment.boot, segment.segment)
+    return max(piece, store.known(key) or b"", store.open(key) or b"", key=len)
 
 
 def _whole(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> bytes:
@@ -197,9 +207,9 @@ def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
         report.bad.append(f"{which}: torn at byte {found.end}")
 
 
-def _bundle(store: Store, source: str, report: Report) -> None:
+def _bundle(store: Store, source: str, report: Report, *, open_ones: bool = True) -> None:
     """Write the bundle, and report what damaged bundles on this disk still lack."""
-    report.lines = store.bundle(source)
+    report.lines = store.bundle(source, open_ones=open_ones)
     for text, lacking in store.damage.complaints():
         (report.missing if lacking else report.bad).append(text)
 

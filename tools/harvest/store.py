@@ -59,7 +59,7 @@ class Store:
         is_damaged = found.torn and not found.cut
         content = data[: found.end] if growing and not is_damaged else data
         ending = "open" if growing else "seg"
-        name = f"{head.board}-{head.boot:08x}-{head.segment:08x}.{ending}"
+        name = f"{_name(head.board, head.boot, head.segment)}.{ending}"
         replace_file(self._partial / name, content)
         self.piece(head.board, head.segment).unlink(missing_ok=True)
         return Waiting(self._partial / name, found, growing)
@@ -80,9 +80,20 @@ class Store:
                 best[one.key] = one
         return [best[key] for key in sorted(best)]
 
-    def bundle(self, source: str) -> list[Line]:
-        """Write what waits as one bundle (one for each size of segments), then its line."""
+    def open(self, key: Key) -> bytes | None:
+        """What waits of a segment that is still growing."""
+        path = self._partial / f"{_name(*key)}.open"
+        return path.read_bytes() if path.exists() else None
+
+    def bundle(self, source: str, *, open_ones: bool = True) -> list[Line]:
+        """Write what waits as one bundle (one for each size of segments), then its line.
+
+        Without `open_ones`, the newest segment of each board goes on waiting while it grows.
+        """
         waiting = self.waiting()
+        if not open_ones:
+            newest = {each.key[0]: each for each in waiting}  # they are in order
+            waiting = [e for e in waiting if not (e.growing and newest[e.key[0]] is e)]
         lines = []
         for size in sorted({each.scan.header.size for each in waiting}):
             of_size = [each for each in waiting if each.scan.header.size == size]
@@ -136,6 +147,10 @@ class Store:
         with (self.folder / copy.line.path).open("rb") as file:
             file.seek(copy.index * size)
             return file.read(size)
+
+
+def _name(board: str, boot: int, segment: int) -> str:
+    return f"{board}-{boot:08x}-{segment:08x}"
 
 
 def _scanned(path: Path) -> Scan:

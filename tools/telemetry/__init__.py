@@ -28,11 +28,8 @@ clocks and losses of one board
     own_clock.py       times that are taken as they stand
     corrections.py     clocks.toml
     losses.py          missing records and their reasons
-live source (`slotmq_ring`)
-    live.py            runs the query, writes its batches into bronze
-    ring_source.py     the Spark source: the driver plans
-    ring_index.py      what the driver knows of a ring
-    ring_fetch.py      what an executor fetches
+live
+    live.py            harvests again and again, and makes tables of what has come
 Spark
     session.py, master.py, cluster.py, submit.py   session, executors, spark-submit
 season/                generated recordings whose truth is known, for tests and the demo

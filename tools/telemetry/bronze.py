@@ -7,12 +7,11 @@ and compacted; several folders may fill the same tables.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -20,15 +19,16 @@ import pyarrow.compute as pc
 
 from ..errors import ToolError
 from . import manifest
-from .decode import frames_of
+from .decode import Place, frames_of
+from .decode import decode as decode_bytes
 from .engine import Engine, Work
 from .lake import File, Lake, write
-from .manifest import Bundle, Part
+from .manifest import NAME as MANIFEST
+from .manifest import Bundle, Key, Part
 from .schemas import BRONZE, QUARANTINE, Table
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+_OPEN = re.compile(r"([0-9a-f]{16})-([0-9a-f]{8})-([0-9a-f]{8})")
+_OPEN_FILE = re.compile(r"board=([0-9a-f]{16})/open-([0-9a-f]{8})-([0-9a-f]{8})-(\d+)\.parquet")
 _LEAST, _MOST = 4 << 20, 16 << 20  # bytes of bundles in a task
 
 
@@ -41,22 +41,64 @@ class Taken:
 
 
 def ingest(engine: Engine, harvest: Path, lake: Lake) -> Taken:
-    """Read the lines that bronze has not got; running it again does nothing."""
+    """Read the lines that bronze has not got, and the segments that boards are still writing;
+    running it again does nothing."""
     with lake.locked("bronze"):
-        bundles = manifest.read(harvest)
+        bundles = manifest.read(harvest) if (harvest / MANIFEST).exists() else []
         taken = Taken(done(lake, BRONZE, harvest, bundles), len(bundles))
         # A run that was killed between its two transactions has left one of them to do.
         late = min(done(lake, QUARANTINE, harvest, bundles), taken.first)
-        for first, last, tables in (
-            (late, taken.first, [QUARANTINE]),
-            (taken.first, taken.last, [BRONZE, QUARANTINE]),
-        ):
-            if first < last:
-                found = decode(engine, harvest, bundles[first:last], lake.folder)
-                marks = {_folder(bundles): last, _read(bundles[:last]): last}
-                for table in tables:
-                    lake.commit(table, [f for f in found if f.table == table.name], (), marks)
+        if late < taken.first:
+            found = decode(engine, harvest, bundles[late : taken.first], lake.folder)
+            _commit(lake, QUARANTINE, found, (), bundles[: taken.first])
+        found = decode(engine, harvest, bundles[taken.first :], lake.folder)
+        fresh, old = _open_ones(harvest, lake)
+        if taken.first < taken.last or fresh or old:
+            _commit(lake, BRONZE, [*found, *fresh], old, bundles)
+        if taken.first < taken.last:
+            _commit(lake, QUARANTINE, found, (), bundles)
         return taken
+
+
+def _commit(
+    lake: Lake, table: Table, found: Iterable[File], removed: Sequence[str],
+    bundles: Sequence[Bundle],
+) -> None:  # fmt: skip
+    marks = {_folder(bundles): len(bundles), _read(bundles): len(bundles)} if bundles else {}
+    lake.commit(table, [f for f in found if f.table == table.name], removed, marks)
+
+
+def growing(harvest: Path) -> dict[Key, Path]:
+    """The segments that boards are still writing, as far as they were fetched (live)."""
+    found = {}
+    for file in harvest.glob("partial/*.open"):
+        if match := _OPEN.fullmatch(file.stem):
+            found[match[1], int(match[2], 16), int(match[3], 16)] = file
+    return found
+
+
+def _open_ones(harvest: Path, lake: Lake) -> tuple[list[File], list[str]]:
+    """Files of what growing segments have now, and those that they replace, or a bundle does."""
+    there: dict[Key, tuple[int, str]] = {}
+    for path in lake.files(BRONZE):
+        if match := _OPEN_FILE.fullmatch(path):
+            key = match[1], int(match[2], 16), int(match[3], 16)
+            there[key] = int(match[4]), path
+    now = growing(harvest)
+    if not (there or now):
+        return [], []
+    sealed = manifest.segments(harvest) if (harvest / MANIFEST).exists() else set()
+    fresh, old = [], [path for key, (_, path) in there.items() if key in sealed]
+    for key, file in now.items():
+        data, (size, before) = file.read_bytes(), there.get(key, (0, ""))
+        if key in sealed or len(data) <= size:
+            continue
+        place = Place(file.name, -1, 0, int(file.stat().st_mtime * 1000))
+        name = f"open-{key[1]:08x}-{key[2]:08x}-{len(data)}"
+        some = written(lake.folder, decode_bytes(data, len(data), place, sealed=False), name)
+        fresh += [one for one in some if one.table == BRONZE.name]
+        old += [before] if before else []
+    return fresh, old
 
 
 def done(lake: Lake, table: Table, harvest: Path, bundles: Sequence[Bundle]) -> int:
@@ -102,7 +144,9 @@ def decoded(work: Work) -> Iterator[File]:
         yield from written(Path(work["target"]), batches)
 
 
-def written(folder: Path, batches: Iterable[pa.RecordBatch], prefix: str = "") -> Iterator[File]:
+def written(
+    folder: Path, batches: Iterable[pa.RecordBatch], name: str | None = None
+) -> Iterator[File]:
     """A file of good frames, and one of bad ones, for each board."""
     found: dict[tuple[str, str | None], list[pa.Table]] = defaultdict(list)
     tables = {table.name: table for table in (BRONZE, QUARANTINE)}
@@ -112,7 +156,7 @@ def written(folder: Path, batches: Iterable[pa.RecordBatch], prefix: str = "") -
         for table, mask in ((BRONZE, is_good), (QUARANTINE, pc.invert(is_good))):
             for board, some in _by_board(rows.filter(mask)):
                 found[table.name, board].append(some)
-    name = f"{prefix}{uuid4().hex}"
+    name = name or uuid4().hex
     for (table_name, board), some in found.items():
         yield write(folder, tables[table_name], pa.concat_tables(some), name, board)
 
@@ -126,27 +170,3 @@ def _by_board(rows: pa.Table) -> Iterator[tuple[str | None, pa.Table]]:
             yield None, rows.filter(pc.is_null(rows.column("board")))
         else:
             yield board, rows.filter(pc.equal(rows.column("board"), board))
-
-
-def commit(lake: Lake, batch: str, frames: DataFrame) -> int:
-    """Write frames, good and bad ones, as one batch; -> how many were good.
-
-    Its transaction of bronze comes last, and says that all is there. What a run that was killed
-    had put into quarantine is replaced: the ring may have lost more since.
-    """
-    task = partial(_from_spark, lake.folder, f"{batch}-")
-    rows = frames.mapInArrow(task, "table string, path string, size long, rows long").collect()
-    found = [File(*row) for row in rows]
-    half = [path for path in lake.files(QUARANTINE) if f"/{batch}-" in path]
-    for table, gone in ((QUARANTINE, half), (BRONZE, [])):
-        lake.commit(table, [f for f in found if f.table == table.name], gone, {batch: 1})
-    return sum(file.rows for file in found if file.table == BRONZE.name)
-
-
-def _from_spark(
-    folder: Path, prefix: str, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    files: list[Any] = [*written(folder, batches, prefix)]
-    if files:
-        columns = [pa.array(column) for column in zip(*files, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, names=["table", "path", "size", "rows"])

@@ -1,171 +1,113 @@
-"""`slotmq telemetry live`: reads the boards' rings into bronze, one micro-batch at a time, and
-makes silver and gold of what has come.
+"""`slotmq telemetry live`: harvests boards again and again, and makes tables of what has come.
 
-A batch of the stream is a transaction of bronze. A repeated batch has the same name, so a batch
-that exists stays as it is: the rings may have overwritten its contents since. So
-every record is in bronze once, whichever process is killed, and when. The name contains a hash of
-the planned offsets, too. If a power cut loses Spark's plan but leaves the batch, Spark plans a
-longer batch with the same number, under another name; silver drops the records that came twice.
+The harvest folder is the log: what lies there is what tables are made of. Each step (a bundle and
+its line, a transaction of a table) is done or not, and is repeated if it was not; so every record
+is in the tables once, whichever process is killed, and when. Of the segment that a board is still
+writing, the beginning lies in partial/ until the board has begun the next one, and bronze has it
+in a file that each round replaces.
 
-If a board goes away in the middle of a batch, the query ends and is started again until the board
-is back.
+A board or broker that does not answer is left out for two minutes; others go on meanwhile.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
-from ..errors import ToolError
-from ..harvest.manifest import replace_file, sync_folder
+from ..deploy.mqtt_client import Login
+from ..errors import ToolError, shown
+from ..harvest import collect, network
+from ..harvest.manifest import locked
+from ..harvest.store import Store
 from . import bronze, build
 from .engine import Engine
 from .lake import Lake
-from .ring_fetch import Away
-from .ring_source import NAME, RingSource
 from .schemas import BRONZE
 
-CHECKPOINT = ".live"  # in the folder of the tables
-_AGAIN_S = 10.0
-_OURS = re.compile(r"slotmq_tools\.[\w.]*\b(\w+): (.+)")  # an error's line in a traceback
+SILENT_S = 120.0
+Address = tuple[str, int]
 
 
-def start(
-    spark: SparkSession, lake: Lake, options: dict[str, str], every: float | None,
-    count: Callable[[int], None],
-) -> StreamingQuery:  # fmt: skip
-    """The running query, which counts its records; with `every` None it ends when it has what
-    is there now."""
-    spark.dataSource.register(RingSource)
-    checkpoint = lake.made().folder / CHECKPOINT
-    fresh = Fresh(Engine(lambda: spark), lake)
-    name = _name(checkpoint)
+@dataclass
+class Field:
+    """The boards behind some brokers, and who of them does not answer."""
 
-    def take(frames: DataFrame, number: int) -> None:
-        batch = f"live-{name}-{number:010}-{_plan(checkpoint / 'spark', number)}"
-        if lake.marked(BRONZE, batch) is None:  # else Spark was killed before it wrote that down
-            count(bronze.commit(lake, batch, frames))
-            fresh.make()
+    brokers: Sequence[Address]
+    login: Login
+    only: frozenset[str] = frozenset()  # boards; none: all
+    _until: dict[tuple[Address, str], float] = field(default_factory=dict)  # when to ask again
+    _has_answered: bool = False
 
-    writer = spark.readStream.format(NAME).options(**options).load().writeStream
-    writer = writer.foreachBatch(take).option("checkpointLocation", str(checkpoint / "spark"))
-    once = {"availableNow": True} if every is None else {"processingTime": f"{every} seconds"}
-    return writer.trigger(**once).start()
+    def fetch(self, folder: Path) -> None:
+        """Put what is new into the harvest folder; ToolError if no broker has ever answered."""
+        failed = []
+        for broker in self.brokers:
+            if not self._is_silent(broker, ""):
+                try:
+                    self._fetch(broker, folder)
+                    self._has_answered = True
+                except ToolError as error:
+                    failed.append((broker, error))
+        if len(failed) == len(self.brokers) and not self._has_answered:
+            raise failed[0][1]
+        for broker, why in failed:
+            self._leave_out(broker, "", str(why))
 
+    def _fetch(self, broker: Address, folder: Path) -> None:
+        with locked(folder) as manifest, closing(network.Ring(broker, self.login)) as ring:
+            skip = {b for b in self.silent(broker) if b}
+            report = collect.over_network(
+                ring, self.only, Store(manifest), f"mqtt://{broker[0]}:{broker[1]}",
+                lambda _percent: None, skip=skip, open_ones=False,
+            )  # fmt: skip
+        for board in report.silent:
+            about = next((text for text in report.missing if board in text), "no answer")
+            self._leave_out(broker, board, about)
+        for text in (*report.gone, *report.bad):
+            click.echo(shown(text), err=True)
 
-class Fresh:
-    """Makes silver and gold of what has come, in at most half of the time."""
+    def silent(self, broker: Address) -> set[str]:
+        """Boards that are left out now."""
+        return {board for where, board in self._until if self._is_silent(where, board)
+                and where == broker}  # fmt: skip
 
-    def __init__(self, engine: Engine, lake: Lake) -> None:
-        self._engine, self._lake = engine, lake
-        self._next = 0.0
+    def _is_silent(self, broker: Address, board: str) -> bool:
+        return self._until.get((broker, board), 0.0) > time.monotonic()
 
-    def make(self, *, late: bool = False) -> None:
-        """Unless the last time has taken too long; `late`: in any case."""
-        begun = time.monotonic()
-        if begun < self._next and not late:
-            return
-        try:
-            if self._lake.open(BRONZE) is not None:
-                build.build_silver(self._engine, self._lake)
-                build.build_gold(self._engine, self._lake)
-        except ToolError as error:  # another process is at it
-            click.echo(f"{error}", err=True)
-        ended = time.monotonic()
-        self._next = ended + (ended - begun)
+    def _leave_out(self, broker: Address, board: str, why: str) -> None:
+        self._until[broker, board] = time.monotonic() + SILENT_S
+        click.echo(f"{shown(why)}; next attempt in {SILENT_S / 60:g} minutes", err=True)
 
 
 def run(
-    spark: SparkSession, lake: Lake, options: dict[str, str], every: float | None,
-    seconds: float | None = None,
-) -> int:  # fmt: skip
-    """Until it ends by itself, or after so many seconds, or on Ctrl-C; -> records read."""
-    with lake.made().locked("live"):
-        found = sum(_batches(spark, lake, options, every, seconds))
-        Fresh(Engine(lambda: spark), lake).make(late=True)
-        return found
-
-
-def _batches(
-    spark: SparkSession, lake: Lake, options: dict[str, str], every: float | None,
-    seconds: float | None,
-) -> list[int]:  # fmt: skip
-    """The records of each."""
+    field: Field, harvest: Path, lake: Lake, engine: Engine, every: float | None,
+    seconds: float | None = None, *, told: Callable[[str], None] = lambda _text: None,
+) -> None:  # fmt: skip
+    """Until Ctrl-C, or after so many seconds; once, if `every` is None. ToolError if no broker
+    answers at the start."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    found: list[int] = []
-    while True:
-        query = start(spark, lake, options, every, found.append)
-        try:
-            query.awaitTermination(_left(deadline))  # type: ignore[arg-type]
-            away = None
-        except StreamingQueryException as error:
-            away = _away(error, every)
-        except KeyboardInterrupt:
-            away = None
-        if query.isActive:
-            query.stop()
-        if away is None or not _waited(away, deadline):
-            return found
-        options = options | {"waits": "true"}
+    with lake.made().locked("live"), suppress(KeyboardInterrupt):
+        while True:
+            begun = time.monotonic()
+            field.fetch(harvest)
+            told(step(engine, harvest, lake))
+            now = time.monotonic()
+            if every is None or (deadline is not None and now >= deadline):
+                return
+            left = every - (now - begun) if deadline is None else min(every, deadline - now)
+            time.sleep(max(0.0, left))
 
 
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.001, deadline - time.monotonic())
-
-
-def _away(error: StreamingQueryException, every: float | None) -> str:
-    """Why a board has to be waited for; ToolError if that is not it, or nobody waits."""
-    name, told = _reason(error)
-    if name != Away.__name__ or every is None:
-        raise ToolError(told) from None
-    return told
-
-
-def _waited(why: str, deadline: float | None) -> bool:
-    """False: it is time to end."""
-    click.echo(f"{why}; trying again in {_AGAIN_S:g} s", err=True)
-    left = _left(deadline)
-    try:
-        time.sleep(_AGAIN_S if left is None else min(_AGAIN_S, left))
-    except KeyboardInterrupt:
-        return False
-    return deadline is None or time.monotonic() < deadline
-
-
-def _name(checkpoint: Path) -> str:
-    """Of the stream: another checkpoint counts its batches anew, under another name."""
-    file = checkpoint / "name"
-    if not (file.exists() and (checkpoint / "spark").exists()):
-        replace_file(file, uuid.uuid4().hex[:8].encode())
-    return file.read_text()
-
-
-def _plan(log: Path, number: int) -> str:
-    """A batch's own: a mark of the offsets that it begins and ends with, which are on the disk
-    before it is, as far as the disk can be believed."""
-    folder = log / "offsets"
-    with (folder / str(number)).open("rb") as file:
-        os.fsync(file.fileno())
-    sync_folder(folder)
-    ends = [folder / str(each) for each in (number - 1, number)]
-    told = [path.read_bytes().split(b"\n", 2) for path in ends if path.exists()]
-    mark = hashlib.sha256(
-        b"\n".join(each[-1] for each in told)
-    )  # behind version, and when and how
-    return mark.hexdigest()[:8]
-
-
-def _reason(error: StreamingQueryException) -> tuple[str, str]:
-    """The line of a Python traceback that says it: the kind of error, and in which words."""
-    ours = _OURS.findall(str(error))
-    return ours[-1] if ours else ("", str(error).splitlines()[0])
+def step(engine: Engine, harvest: Path, lake: Lake) -> str:
+    """Make tables of what is new; -> a line about it, empty if nothing is."""
+    taken = bronze.ingest(engine, harvest, lake)
+    if lake.open(BRONZE) is None:
+        return ""
+    silver, gold = build.build_silver(engine, lake), build.build_gold(engine, lake)
+    new = taken.last - taken.first
+    return f"{new} bundles, {silver} boards with something new" if new or silver or gold else ""

@@ -17,6 +17,7 @@ from ..errors import ToolError
 
 NAME = "MANIFEST.jsonl"
 TASK_BYTES = 4 << 20
+Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ def read(folder: Path, first: int = 0, last: int | None = None) -> list[Bundle]:
     """The bundles of the lines from `first` up to, not including, `last`."""
     lines = _lines(folder)[first:last]
     return [_bundle(folder, first + i, text) for i, text in enumerate(lines)]
+
+
+def segments(folder: Path) -> set[Key]:
+    """Board, boot and number of all segments that bundles have."""
+    told = (json.loads(line).get("segments", ()) for line in _lines(folder))
+    return {(board, boot, number) for some in told for board, boot, number, *_ in some}
 
 
 def _lines(folder: Path) -> list[str]:

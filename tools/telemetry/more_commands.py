@@ -5,28 +5,22 @@ What a command needs is imported when it is called.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ..deploy.options import LOGIN_PASSWORD, Address, login
+from ..deploy.options import Address, login
 from ..deploy.options import cafile as cafile_option
 from ..deploy.options import password_file as password_file_option
 from ..deploy.options import user as user_option
-from ..errors import ToolError
-
-if TYPE_CHECKING:
-    from ..deploy.mqtt_client import Login
 
 _EVERY_S = 5.0
 _folder = click.Path(path_type=Path, file_okay=False)
 
 
-@click.command(short_help="Read the boards' rings while they record.")
+@click.command(short_help="Make tables while boards record.")
+@click.argument("harvest", type=_folder)
 @click.argument("tables", type=_folder)
 @click.option(
     "--broker", "brokers", type=Address(), multiple=True, required=True,
@@ -38,65 +32,32 @@ _folder = click.Path(path_type=Path, file_okay=False)
 @click.option(
     "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable [all]."
 )
-@click.option(
-    "--most", type=click.IntRange(1), help="Largest number of records in a batch [no limit]."
-)
 @click.option("--once", is_flag=True, help="Read what is there now, then end.")
 @click.option("--every", type=click.FloatRange(0), default=_EVERY_S, show_default=True,
-              help="Seconds from one batch to the next.")  # fmt: skip
+              help="Seconds from one round to the next.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0), help="End after this time [at Ctrl-C].")
 @click.option(
     "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
 )
 def live(
-    tables: Path, brokers: tuple[tuple[str, int], ...], user: str | None, boards: tuple[str, ...],
-    most: int | None, once: bool, every: float, seconds: float | None, master: str | None,
+    harvest: Path, tables: Path, brokers: tuple[tuple[str, int], ...], user: str | None,
+    boards: tuple[str, ...], once: bool, every: float, seconds: float | None, master: str | None,
     password_file: Any, cafile: str | None,
 ) -> None:  # fmt: skip
-    """Read what boards record into the folder TABLES, while they record: bronze, silver, gold.
+    """Harvest boards again and again into HARVEST, and make TABLES of what has come.
 
-    The records are read from the boards' flash. Started again, the command continues where it
-    ended. What a board has overwritten meanwhile is named in the quarantine table.
+    Started again, the command continues where it ended. A board that does not answer is left
+    out for two minutes.
     """
-    from .command import session
+    from .command import engine
+
+    runner = engine(master)
     from .lake import Lake
-    from .live import run
+    from .live import Field, run
 
-    options = {"brokers": ",".join(f"{host}:{port}" for host, port in brokers)}
-    who = login(user, password_file, cafile)
-    options |= {"user": user} if user else {}
-    options |= {"cafile": cafile} if cafile else {}
-    if who.password:
-        os.environ[LOGIN_PASSWORD] = who.password  # where the tasks of Spark find it
-    options |= {"boards": ",".join(boards)} if boards else {}
-    options |= {"maxRecordsPerTrigger": str(most)} if most else {}
-    lake = Lake(tables).made()
-    if once:
-        _need_one(brokers, who, boards)
-    spark = session(master)
-    try:
-        found = run(spark, lake, options, None if once else every, seconds)
-    finally:
-        spark.stop()
-    click.echo(f"{found:,} records")
-
-
-def _need_one(brokers: Sequence[tuple[str, int]], who: Login, boards: tuple[str, ...]) -> None:
-    """ToolError if no board is there; checked before Spark starts, which takes longer."""
-    from ..harvest.network import NOBODY, Ring
-
-    failed = []
-    for address in brokers:
-        try:
-            with closing(Ring(address, who)) as ring:
-                heads = ring.heads()
-        except ToolError as error:
-            failed.append(error)
-            continue
-        if heads.keys() & set(boards) if boards else heads:
-            return
-    missing = f"there is no board {', '.join(boards)} behind these brokers"
-    raise failed[0] if len(failed) == len(brokers) else ToolError(missing if boards else NOBODY)
+    field = Field(brokers, login(user, password_file, cafile), frozenset(boards))
+    run(field, harvest, Lake(tables), runner, None if once else every, seconds,
+        told=lambda text: click.echo(text) if text else None)  # fmt: skip
 
 
 @click.command(short_help="Delete files that no table needs any more.")

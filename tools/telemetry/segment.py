@@ -36,8 +36,7 @@ EVENTS = {
     10: "time passes",
 }
 QUALITIES = {1: "rtc", 2: "message", 3: "harvester", 4: "ntp"}
-OVERWRITTEN = "overwritten"
-GAPS = {1: OVERWRITTEN, 2: "ring full", 3: "write failed"}
+GAPS = {1: "overwritten", 2: "ring full", 3: "write failed"}
 
 _HEADER = struct.Struct("<4sBBH8sIIII")
 RECORD = struct.Struct("<IHBBIIHH")  # crc, length, type, flags, seq, ticks, client, topic

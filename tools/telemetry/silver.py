@@ -132,9 +132,7 @@ def bad_facts(bad: list[Row]) -> Iterator[Row]:
     """What quarantine says of a board's losses."""
     torn = set()
     for row in bad:
-        if row["type"] == s.GAP and row["reason"] == s.OVERWRITTEN:
-            yield row | {"fact": "told"}  # a live source says so as a board's own record does
-        elif row["seq"] is not None:
+        if row["seq"] is not None:
             yield row | {"fact": "bad"}
         elif row["segment"] is not None:
             torn.add((row["boot"], row["segment"]))

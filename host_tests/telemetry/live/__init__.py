@@ -1,1 +1,1 @@
-"""The live source (`slotmq telemetry live`), without Spark and network."""
+"""Tests of `slotmq telemetry live`."""

@@ -11,11 +11,9 @@ from click.testing import CliRunner
 
 from host_tests.telemetry.recorder.test_recording import begin
 from slotmq_tools.cli import main
-from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
-from slotmq_tools.harvest import network
 from slotmq_tools.harvest.manifest import locked
-from slotmq_tools.telemetry import command, more_commands
+from slotmq_tools.telemetry import command
 from slotmq_tools.telemetry.lake import Lake
 
 REFUSED = [
@@ -28,7 +26,7 @@ REFUSED = [
     (["sql", "none"], "has no bronze"),
     (["season", "file/h"], "Not a directory"),
     (["demo", "file/h"], "Not a directory"),
-    (["live", "file/t", "--broker", "127.0.0.1:1", "--once"], "Not a directory"),
+    (["live", "h", "file/t", "--broker", "127.0.0.1:1", "--once"], "Not a directory"),
     (["pack", "file/x.zip"], "Not a directory"),
     (["pack", "none/x.zip"], "No such file or directory"),
 ]
@@ -47,7 +45,7 @@ def test_a_wrong_folder_is_one_line(
 
 
 WITHOUT_SPARK = [
-    (["live", "tables", "--broker", "127.0.0.1:1", "--once"], "127.0.0.1:1"),
+    (["live", "harvest", "tables", "--broker", "127.0.0.1:1", "--once"], "127.0.0.1:1"),
     (["ingest", "harvest", "tables", "--master", "nonsense"], "nonsense is not a Spark master"),
 ]
 
@@ -66,7 +64,14 @@ def test_errors_without_spark_come_before_it_starts(
 
 def test_once_needs_a_board_that_announces_its_ring(tmp_path: Path) -> None:
     run, (host, port) = begin(tmp_path, "cpython")
-    words = ["live", str(tmp_path / "tables"), "--broker", f"{host}:{port}", "--once"]
+    words = [
+        "live",
+        str(tmp_path / "h"),
+        str(tmp_path / "tables"),
+        "--broker",
+        f"{host}:{port}",
+        "--once",
+    ]
     found = [
         CliRunner().invoke(main, ["telemetry", *words, *more]) for more in ([], ["--board", "a"])
     ]
@@ -104,41 +109,6 @@ def test_a_folder_that_may_not_be_searched_is_one_line(
     done = CliRunner().invoke(main, ["harvest", str(closed / "field"), "--from", str(card)])
     assert done.exit_code == 1
     assert done.output == f"Error: {closed}/field/bronze: Permission denied\n"
-
-
-class Ring:
-    """Brokers: some hang, once they have let somebody in."""
-
-    hung: frozenset[int] = frozenset()  # ports
-    closed: list[int]
-
-    def __init__(self, address: tuple[str, int], _login: object) -> None:
-        self.port = address[1]
-
-    def heads(self) -> dict[str, object]:
-        if self.port in self.hung:
-            raise ToolError(f"no MQTT at {self.port}")
-        return {"00000000000000aa": None}
-
-    def close(self) -> None:
-        self.closed.append(self.port)
-
-
-@pytest.mark.parametrize("hung", [1, 2])
-def test_once_accepts_one_broker_that_does_not_answer(
-    hung: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    brokers = [("127.0.0.1", 1), ("127.0.0.1", 2)]
-    monkeypatch.setattr(network, "Ring", Ring)
-    monkeypatch.setattr(Ring, "closed", [], raising=False)
-    monkeypatch.setattr(Ring, "hung", frozenset({hung}))
-    more_commands._need_one(brokers, Login(), ())
-    assert Ring.closed == ([1, 2] if hung == 1 else [1])
-    with pytest.raises(ToolError, match="no board cc"):
-        more_commands._need_one(brokers, Login(), ("cc",))
-    monkeypatch.setattr(Ring, "hung", frozenset({1, 2}))
-    with pytest.raises(ToolError, match="no MQTT at 1"):
-        more_commands._need_one(brokers, Login(), ())
 
 
 def test_of_a_java_trace_the_cause_is_printed() -> None:

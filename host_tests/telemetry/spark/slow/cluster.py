@@ -82,18 +82,6 @@ class Cluster:
             assert time.monotonic() < deadline, log.read_text(errors="replace")[-2000:]
             time.sleep(0.1)
 
-    def executors(self) -> list[psutil.Process]:
-        """The processes that run tasks now."""
-        found = []
-        for worker in self._processes[1:]:
-            for process in psutil.Process(worker.pid).children(recursive=True):
-                try:
-                    if _EXECUTOR in " ".join(process.cmdline()):
-                        found.append(process)
-                except psutil.Error:
-                    continue
-        return found
-
     def stop(self) -> None:
         """Workers first, with what they have started."""
         for process in reversed(self._processes):
