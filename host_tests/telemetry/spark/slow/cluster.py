@@ -14,7 +14,6 @@ from slotmq_tools.telemetry.session import find_java
 
 _TIMEOUT_S = 240.0
 _SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-_EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
 # As in conftest.QUICK: there is little data, and everything of it starts more than once.
