@@ -28,11 +28,12 @@ def test_the_first_user_comes_in_and_nobody_else(board: Deployed) -> None:
 
 
 def test_a_login_is_served_beside_others(board: Deployed) -> None:
-    """Printed: how long a login takes, and the longest wait of another client meanwhile."""
+    """Printed: how long a login takes, and the longest wait of another client meanwhile, whose
+    client id the guess has: it is not taken over."""
     other = board.connect("other", **ALICE)
     waiting = board.open()
     began = time.monotonic()
-    waiting.send(codec.connect("waiting", username="alice", password=b"a guess"))
+    waiting.send(codec.connect("other", username="alice", password=b"a guess"))
     waits = []
     while not select.select([waiting.sock], [], [], 0)[0]:
         asked = time.monotonic()
@@ -41,6 +42,7 @@ def test_a_login_is_served_beside_others(board: Deployed) -> None:
     waiting.expect(codec.Connack(False, BAD_LOGIN))
     print(f"{time.monotonic() - began:.1f} s, {len(waits)} pings, {max(waits):.2f} s at most")
     assert len(waits) > 5
+    other.ping()
 
 
 def test_users_change_without_a_deploy(board: Deployed) -> None:
