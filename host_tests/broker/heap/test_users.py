@@ -11,12 +11,13 @@ from host_tests.broker.wire5 import codec as codec5
 from host_tests.broker.wire5.client import Client as Client5
 from slotmq.config import budget
 from slotmq_tools import passwd
-from slotmq_tools.dev.heap.measure import limits_of
+from slotmq_tools.dev.heap.measure import limits_of, users_and_rules
 
 from .test_presets import Deployed
 
 USERS = 8
 TABLES = 3072
+CODE = 8192  # with rules
 
 
 @pytest.mark.parametrize("name", ["RPI_PICO_W", "ESP32_GENERIC"])
@@ -40,6 +41,11 @@ def test_every_client_logs_in(name: str, tmp_path: Path) -> None:
         board.clients.append(guess)
         guess.send(codec.connect("g", username="user1", password=b"guess"))
         assert guess.next() == codec.Connack(False, 4)
+
+
+def test_with_rules_their_code_stays_small() -> None:
+    _, code = users_and_rules("RPI_PICO_W", USERS, 20)
+    assert 0 < code <= CODE
 
 
 def test_their_tables_stay_small() -> None:

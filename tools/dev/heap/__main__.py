@@ -6,10 +6,11 @@ import click
 
 from ... import boards
 from ...errors import ToolError
-from .measure import measure
+from .measure import measure, users_and_rules
 from .table import markdown, text, write
 from .tables_bytes import write as write_boards
 
+USERS, RULES = 8, 20
 PAGE_BOARDS = ("RPI_PICO_W", "ESP32_GENERIC")
 
 
@@ -37,6 +38,8 @@ def main(board: str, heap_kb: int, file: Path | None, folder: Path | None) -> No
             write_boards(folder)
         else:
             click.echo("\n".join(text(measure(board, heap_kb * 1024))))
+            tables, code = users_and_rules(board, USERS, RULES)
+            click.echo(f"{USERS} users and {RULES} rules: {tables:,} tables, {code:,} code")
     except ToolError as error:
         raise click.ClickException(str(error)) from None
 

@@ -8,13 +8,17 @@ for the board's processor. On boards that have it in the heap, the measurement g
 smaller by this size.
 """
 
+import tempfile
 import time
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ... import boards, micropython
+from slotmq import Settings
+from slotmq.config import budget
+
+from ... import boards, micropython, passwd
 from ...pack import mpy, native
 from .process import MEASURE, SERVE, SERVE_FLASH, Process
 
@@ -157,6 +161,28 @@ def free_with_raw_flash(board: str) -> int:
         for more in ("persistence_location ./\n", "")
     )
     return free_with_journal(board) - (in_file - in_flash)
+
+
+def users_and_rules(board: str, users: int, rules: int) -> tuple[int, int]:
+    """The heap that so many users and rules take: (tables, code), from a file of each."""
+    size = 24 * rules
+    limits = limits_of(board).replaced({"users": users, "acl_rules": rules, "acl_bytes": size})
+    settings = Settings(password_file="users", acl_file="rules")
+    tables = sum(row[1] for row in budget.access_rows(settings, limits))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number in range(users):
+            passwd.put(folder / "users", f"user{number}", f"secret{number}")
+        lines = ["topic readwrite news/#", "pattern readwrite dev/%c/#"]
+        lines += [
+            f"user user{n % users}\ntopic readwrite home/room{n}/#" for n in range(rules - 2)
+        ]
+        (folder / "rules").write_text("\n".join([*lines, ""]))
+        conf = "allow_anonymous true\nlimit message_bytes 8192\n"
+        more = f"limit users {users}\nlimit acl_rules {rules}\nlimit acl_bytes {size}\n"
+        more += f"password_file {folder}/users\nacl_file {folder}/rules\n"
+        without, both = (_free(board, SERVE, text) for text in (conf, conf + more))
+    return tables, without - both - tables
 
 
 def free_with_recorder(board: str) -> int:

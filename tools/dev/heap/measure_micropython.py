@@ -14,6 +14,7 @@ _BORROWED += ("v5.scram", "config.capacities", "config.policies")
 _PACKED = ["mosquitto_conf", "start", "budget", "connect", "v5_connect"]
 _PACKED += ["subscribe", "v5_subscribe", "sys_topics", "scram", "capacities"]
 _PACKED += ["policies", "users", "login", "users_file"]
+_PACKED += ["session_owners", "acl", "acl_file", "filters", "recheck_sessions", "denials"]
 _MODULES = 96  # at most
 _load = __import__
 _names = [None] * _MODULES
