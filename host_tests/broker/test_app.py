@@ -146,6 +146,40 @@ def test_sighup_reads_the_users_again(start: Start, tmp_path: Path) -> None:
     run.stop()
 
 
+def test_each_listener_has_its_own_rules(start: Start, runtime: str, tmp_path: Path) -> None:
+    """per_listener_settings, on CPython; SIGHUP reads each file again."""
+    ports = [free_port() for _ in range(3)]
+    lines = ["per_listener_settings true"]
+    for number, port in enumerate(ports):
+        lines += [f"listener {port} 127.0.0.1", "allow_anonymous true"]
+        if number < 2:
+            (tmp_path / f"rules{number}").write_text(
+                ("topic read a/b\n", "topic read c\n")[number]
+            )
+            lines.append(f"acl_file {tmp_path}/rules{number}")
+    run = start("-c", conf(tmp_path, *lines))
+    if runtime == "micropython":
+        run.wait_for(run.ended, "its end")
+        assert "on a board the same file below each listener" in run.everything()
+        return
+    run.headline()
+
+    def answers(*codes: str) -> None:
+        for port, code in zip(ports, codes, strict=True):
+            suback = SUBACK[:-1] + bytes.fromhex(code)
+            where = "127.0.0.1", port
+            with exchange(where, (codec.connect(f"c{port}"), CONNACK), (SUBSCRIBE, suback)):
+                pass
+
+    answers("00", "80", "00")
+    (tmp_path / "rules0").write_text("topic read other\n")
+    (tmp_path / "rules1").write_text("topic read a/+\n")
+    run.process.send_signal(signal.SIGHUP)
+    run.wait_for(lambda: "rules1: 2 rules." in run.everything(), "the new rules")
+    answers("80", "00", "00")
+    run.stop()
+
+
 def test_a_reload_of_a_bad_file_changes_nothing(start: Start, tmp_path: Path) -> None:
     port = free_port()
     listener = f"listener {port} 127.0.0.1"
