@@ -1,6 +1,6 @@
 # What a program may use of slotmq, on CPython. host_tests/host/test_library.py compares it with
 # the code.
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -89,6 +89,7 @@ class Settings:
     pid_file: str | None
     listeners: list[tuple[str | None, int, int, dict[str, Any]]]
     when_full: dict[str, str]
+    connections: Sequence[Any]
     def __init__(self, when_full: dict[str, str] | None = None, **values: object) -> None: ...
     def check(self, limits: Limits) -> None: ...
 
@@ -102,6 +103,10 @@ class _Client(Protocol):
         self, topic: _Text, payload: _Text = b"", qos: int = 0, retain: bool = False
     ) -> bool: ...
     def disconnect(self) -> None: ...
+
+class _Bridge:
+    losses: int
+    def text(self) -> str: ...
 
 class Broker:
     limits: Limits
@@ -141,6 +146,13 @@ class Broker:
         clean: bool = True,
         will: tuple[_Text, _Text, int, bool] | None = None,
     ) -> _Client: ...
+    def bridge(
+        self,
+        name: str,
+        addresses: str | Sequence[str],
+        topics: Sequence[tuple[Any, ...]],
+        **options: Any,
+    ) -> _Bridge: ...
     def reload(self) -> None: ...
     def compact(self) -> None: ...
     def dump_tree(self) -> None: ...

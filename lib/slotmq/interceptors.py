@@ -14,22 +14,29 @@
 #                              with_peer
 #   InProcessClients           the program asks   the end of a turn; which streams are polled
 #     embed/in_process.py      for a client
+#   Bridges                    there is a bridge  what only servers send, CONNECT, SUBSCRIBE; the
+#     bridge/bridges.py                           end of a turn; which streams are polled; close()
 #   LogTopics                  log_dest topic     the end of a turn
 #     status/log_topics.py
 #   _guard, here               with either of     turn() and run(): RuntimeError within a turn
 #                              these two
 #
-# The order does not depend on when they are made. None of them can refuse a packet. Only
-# may_connect, may_publish and may_subscribe can, which the handlers call. Loaded on demand when an
-# interceptor is made, so a broker without one has no code for them. Owns nothing. Allocates.
+# The order does not depend on when they are made. Only Bridges refuse packets, of other brokers;
+# else may_connect, may_publish and may_subscribe do, which the handlers call. Loaded on demand
+# when an interceptor is made, so a broker without one has no code for them. Owns nothing.
+# Allocates.
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
 
 _CONNECT = const(1)
+_CONNACK_TYPE = const(2)
 _PUBLISH_TYPE = const(3)
 _PUBREL_TYPE = const(6)
 _SUBSCRIBE = const(8)
+_SUBACK_TYPE = const(9)
 _UNSUBSCRIBE = const(10)
+_UNSUBACK_TYPE = const(11)
+_PINGRESP_TYPE = const(13)
 _AUTH_TYPE = const(15)
 _OF_WILL = const(16)  # index of the handler for wills, after those of the packet types
 
@@ -104,6 +111,24 @@ def in_process(broker, one):
     loop.poller = one
     one.inner_finish_turn = loop.finish_turn
     loop.finish_turn = one.finish_turn
+
+
+def bridges(broker, one):
+    """Let bridges answer what servers send. Their place among the others does not matter: what
+    comes from another broker opens no session and subscribes to nothing."""
+    loop = broker._loop()
+    broker.outgoing = one
+    one.inner_first = broker.first_handlers
+    broker.first_handlers = _with(one.inner_first, one.first, _CONNECT, _CONNACK_TYPE, _AUTH_TYPE)
+    one.inner_handlers = broker.handlers
+    handlers = _with(broker.handlers, one.answer, _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE)
+    broker.handlers = _with(handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    one.inner_poller = loop.poller
+    loop.poller = one
+    one.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = one.finish_turn
+    one.inner_close = loop.close
+    loop.close = one.close
 
 
 def log_topics(broker, one):

@@ -141,7 +141,7 @@ class Key:
     """One key. `text` is Markdown."""
 
     name: str
-    status: str  # served, alias, ignored, refused
+    status: str  # served, alias, bridge, ignored, refused
     text: str
     ours: str = ""  # the defaults
     mosquittos: str = ""
@@ -171,6 +171,8 @@ def others() -> Iterator[Key]:
         for name in names.split():
             name, _, accepted = name.partition("=")
             text = f"another spelling of `{text}`" if status == "alias" else text
+            if status == "bridge":
+                text += ", see [bridges](bridge.md)"
             yield Key(name, status, text, accepted=accepted)
 
 

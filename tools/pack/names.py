@@ -80,8 +80,10 @@ VfsFat VfsLfs2 mkfs readonly default reverse time_pulse_us sha1 invert off
 """
 # Attributes of a Broker that surrounding programs and their hooks use
 _PUBLIC = "hooks limits log log_mask loop settings watch"
+# What programs use of a Bridge
+_OF_BRIDGE = "losses text"
 # Methods of a Broker that its __getattr__ finds
-_FOUND = "client close compact serve subscribe"
+_FOUND = "bridge client close compact serve subscribe"
 # Methods of a Broker that no program calls
 _INTERNAL = "_loop closed detach_ending drain opened out_of_memory resume resume_scans"
 # Classes that are not exported, but whose objects are given to programs
@@ -94,6 +96,7 @@ _ON_REQUEST = (
     *("journal", "record", "writer", "compaction", "restore", "segments", "in_process"),
     *("acl", "session_owners", "senders", "recheck", "denials", "filters"),
     *("users", "login", "scram", "tls", "certificate"),
+    *("bridge_options", "bridges", "bridge_configuration", "bridge_start"),
 )
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -106,6 +109,8 @@ _IN_DICT = "__dict__.get"
 SOURCES = {
     "app.obey": "_ORDERS",
     "app.start._forget_what_made_it": "_MADE",
+    "bridge.conf.take": "KEYS config.mosquitto_conf.FIELDS",
+    "bridge.options.__init__": "bridge.conf.KEYS",
     "config.capacities.fill": "FIELDS",
     "config.capacities.values_of": "FIELDS",
     "config.capacities._at_least": "FIELDS",
@@ -153,7 +158,7 @@ class Names:
         theirs = {name for each in _OBJECTS for name in dir(each)}
         flash = set(_IN_FLASH.split())
         kept = theirs | self._texts
-        kept |= set(f"{_MICROPYTHON} {_PUBLIC} {_FOUND} {_AUTHENTICATION}".split())
+        kept |= set(f"{_MICROPYTHON} {_PUBLIC} {_FOUND} {_OF_BRIDGE} {_AUTHENTICATION}".split())
         kept |= set(_methods_of(program, self.exported)) - set(_INTERNAL.split())
         # a module that is loaded on demand is used as an object
         kept |= {

@@ -46,6 +46,9 @@ _ENTRIES = (
     # The surrounding program's messages and clients
     "embed.publishing",
     "embed.in_process",
+    # Bridges
+    "bridge.options",
+    "bridge.bridges",
 )
 # Files whose names are shortened: each character takes heap on a board
 _NAMED = {"broker": CORE, "v5.extension": FIVE, "app.start": "start"}
@@ -56,7 +59,8 @@ _NAMED |= {"recorder.writer": "recorder", "recorder.start": "record"}
 _NAMED |= {"access.owners": "session_owners", "embed.asking": "ask_the_hooks"}
 _NAMED |= {"journal.start": "journal_start", "journal.compaction": "journal_compaction"}
 _NAMED |= {"status.log_full_tables": "log_full_tables", "app.log_dests": "log_destinations"}
-_NAMED |= {"embed.publishing": "own_publishing"}
+_NAMED |= {"embed.publishing": "own_publishing", "bridge.options": "bridge_options"}
+_NAMED |= {"bridge.conf": "bridge_configuration", "bridge.start": "bridge_start"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 _WITH_NATIVE = "platform.arrays"  # modules with native code import it
 

@@ -146,12 +146,14 @@ def test_a_server_with_tls_is_refused_for_its_plugin_keys_and_websockets(tmp_pat
 def test_a_broker_with_a_bridge_is_refused_with_each_reason(tmp_path: Path) -> None:
     errors, warnings = checked(BRIDGE, tmp_path)
     assert warnings == []
-    first = line_of(BRIDGE, "connection cloud")
-    bridge = [line.split()[0] for line in BRIDGE.splitlines()[first - 1 :]]
-    assert [key for _, key, _ in errors] == ["memory_limit", *bridge]
-    assert [at for at, _, _ in errors[1:]] == list(range(first, first + len(bridge)))
-    assert errors[1][2].startswith("not served: there are no bridges yet; ")
-    assert {why for _, _, why in errors[2:]} == {f"not served: as line {first}"}
+    tls = "not served: there is no TLS yet, and the bridge must not speak plain MQTT instead"
+    wanted = {"bridge_protocol_version mqttv50": "expected mqttv311"}
+    wanted |= {"bridge_cafile /etc/ssl/certs/ca.crt": tls, "bridge_insecure false": tls}
+    assert [key for _, key, _ in errors] == ["memory_limit", *(each.split()[0] for each in wanted)]
+    assert [at for at, _, _ in errors[1:]] == [line_of(BRIDGE, line) for line in wanted]
+    found = [why.partition(";")[0] for _, _, why in errors[1:]]
+    first = line_of(BRIDGE, "bridge_cafile /etc/ssl/certs/ca.crt")
+    assert found == ["expected mqttv311", tls, f"not served: as line {first}"]
     shown = "".join(why for _, _, why in errors)
     assert "secret" not in shown
 

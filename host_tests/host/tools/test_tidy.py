@@ -48,8 +48,8 @@ WRONG_IMPORTS = {
     "an allowed load of nothing": ("delivery/routing", "take('journal.compaction', 0)"),
     "a load of a variable": ("v5/dispatch", "control(conn, 'nowhere')"),
     "a variable outside of control": ("protocol/dispatch", "def f(m):\n    ondemand.take(m, 0)"),
-    "no floor": ("bridge/uplink", ""),
-    "no floor, no folder": ("bridge", "import time"),
+    "no floor": ("uplink/start", ""),
+    "no floor, no folder": ("uplink", "import time"),
 }
 
 

@@ -51,6 +51,8 @@ def _start(app, argv):
             borrow("recorder.start", "make", app)
         if app.settings.persistence:
             borrow("journal.start", "start", app)
+        if app.settings.connections:
+            borrow("bridge.start", "start", app)
         app.lines = {}
         print(headline)
         log.write(0, headline)

@@ -4,6 +4,7 @@
 # A row is `fixed + slots * each + texts`. Fixed is the cost of the table's objects without
 # any slot (about 30 bytes a column, measured); each is the sum of the widths of its columns.
 # A test compares the sum with gc.mem_alloc().
+from slotmq.platform import ondemand
 
 
 def rows(limits, settings=None):
@@ -38,8 +39,11 @@ def journal(limits):
 
 
 def access_rows(settings, limits):
-    """The rows of password_file and acl_file."""
-    found = [owners_row(limits)] if settings.password_file or settings.acl_file else []
+    """The rows of password_file, acl_file and bridges."""
+    found = []
+    if settings.connections:
+        found = ondemand.take("bridge.options", 0).rows(settings, limits)
+    found += [owners_row(limits)] if settings.password_file or settings.acl_file else []
     if settings.password_file:
         found.append(users_row(limits))
     return found + ([acl_row(limits)] if settings.acl_file else [])

@@ -230,6 +230,8 @@ class Reader:
         if self.plugins:
             ondemand.take("config.plugins", 0).check(self)
         _add_listeners(self)
+        if self.settings.connections:
+            ondemand.take("bridge.conf", 0).check(self)
         # A wrong `limit` line would make sizes wrong that may be right.
         if not any(": limit: " in text for _, text in self.failures):
             _check_sizes(self)

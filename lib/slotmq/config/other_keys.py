@@ -4,7 +4,8 @@
 #
 # A row of OTHERS is `status|keys|text`. For `alias` the text is the served key. `ignored`: the
 # line is accepted and has no effect; the log warns. `refused`: the file is not used. The text of
-# these two says why, and what to do instead. `plugin`: see config/plugins.py. `key=value`: with
+# these two says why, and what to do instead. `plugin`: see config/plugins.py; `bridge`: see
+# bridge/conf.py. `key=value`: with
 # that value the line asks for what the broker does anyway, so it is accepted without a warning.
 # `key_*`: each key that begins so.
 from slotmq.config import policies
@@ -51,17 +52,26 @@ and the largest message bound its bytes
 refused|memory_limit=0|all tables are allocated at the start; lower a `limit`, see `slotmq budget`
 refused|global_max_clients=-1|`limit sessions` is the number of clients, connected or not
 refused|enable_control_api=false|there is no $CONTROL; `$SYS/#` shows the state
-refused|connection address addresses topic start_type idle_timeout restart_timeout round_robin \
-threshold keepalive_interval cleansession local_cleansession clientid remote_clientid \
-local_clientid local_password local_username password remote_password username remote_username \
-notifications notifications_local_only notification_topic try_private bridge_alpn \
-bridge_attempt_unsubscribe bridge_bind_address bridge_cafile bridge_capath bridge_certfile \
-bridge_ciphers bridge_ciphers_tls1.3 bridge_identity bridge_insecure bridge_keyfile \
-bridge_max_packet_size bridge_max_topic_alias bridge_mptcp bridge_outgoing_retain \
-bridge_protocol_version bridge_psk bridge_receive_maximum bridge_reload_type bridge_require_ocsp \
-bridge_session_expiry_interval bridge_tcp_keepalive bridge_tcp_user_timeout \
-bridge_tls_use_os_certs bridge_tls_version|there are no bridges yet; let another broker connect \
-to this one as a client
+bridge|connection addresses address topic remote_clientid clientid local_clientid remote_username \
+username remote_password password local_username cleansession local_cleansession \
+keepalive_interval restart_timeout try_private notifications notifications_local_only \
+notification_topic bridge_bind_address bridge_protocol_version|of the `connection` above it
+refused|start_type=automatic idle_timeout threshold|a bridge is always connected, as with \
+`start_type automatic`
+refused|round_robin=false|the first of `addresses` that answers is used
+refused|local_password|`local_username` is what the bridge may do here; it does not log in
+refused|bridge_attempt_unsubscribe=false|with `cleansession true` the other broker forgets old \
+subscriptions
+refused|bridge_outgoing_retain=true|messages keep RETAIN on their way
+refused|bridge_max_packet_size bridge_max_topic_alias bridge_receive_maximum \
+bridge_session_expiry_interval|of MQTT 5.0, and bridges speak 3.1.1
+refused|bridge_reload_type=lazy|a restart takes over changes of bridges
+refused|bridge_mptcp=false bridge_tcp_keepalive bridge_tcp_user_timeout|`keepalive_interval` \
+finds a dead connection
+refused|bridge_alpn bridge_cafile bridge_capath bridge_certfile bridge_ciphers \
+bridge_ciphers_tls1.3 bridge_identity bridge_insecure bridge_keyfile bridge_psk \
+bridge_require_ocsp=false bridge_tls_use_os_certs=false bridge_tls_version|there is no TLS yet, \
+and the bridge must not speak plain MQTT instead; let it connect to a TLS proxy on 127.0.0.1
 """
 
 
@@ -81,6 +91,8 @@ def take(reader, key, value):
         reader.set(text, value)
     elif status == "plugin":
         ondemand.take("config.plugins", 0).take(reader, key, value, text)
+    elif status == "bridge":
+        ondemand.take("bridge.conf", 0).take(reader, key, value)
     elif status == "refused":
         refuse(reader, key, text)
     elif status and (not ondemand.IS_SMALL or len(reader.warnings) < _MOST_KEPT):

@@ -54,6 +54,8 @@ def reload(path, limits, settings, is_public=False):
         for old, each in zip(settings.listeners, new.listeners):
             old[3].clear()  # the quota of the open listener refers to it
             old[3].update(each[3])
+    if [each.lines for each in new.connections] != [each.lines for each in settings.connections]:
+        refused.append("connection")
     for row in rows(FIELDS):
         key = row[0]
         value = getattr(new, key, None)

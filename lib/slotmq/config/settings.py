@@ -59,6 +59,8 @@ class Settings:
     # journal/start.py.
     persistence = False
 
+    connections = ()  # the Options of bridge/options.py, one for each `connection`
+
     # The process.
     set_tcp_nodelay = True  # mosquitto has false: small writes wait for acknowledgements then
     sys_interval = 10  # seconds between two updates of $SYS; 0: none

@@ -20,6 +20,7 @@ _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _PACKET_MAX = const(10)
 _NOBODYS = b"$SYS/#", b"$share/+/#"  # topics that neither the program nor a client may publish
+_BRIDGE = const(2)  # of Subscriptions.is_v5
 _LOCKED = const(0)  # of heap._state
 _LIFTED = const(1)
 _DROPPED = const(4)
@@ -39,6 +40,8 @@ def find(broker, name):
         from slotmq.embed import lifetime
 
         return lifetime.find(broker, name)
+    if name == "bridge":
+        return lambda *args, **options: bridge(broker, *args, **options)
     if name not in ("subscribe", "client", "serve"):
         raise AttributeError(name)
     from slotmq.embed import in_process
@@ -63,6 +66,18 @@ def compact(broker):
             broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
     elif broker.log_mask & _WARNING:
         broker.log(_WARNING, "The journal cannot be rewritten now.")
+
+
+def bridge(broker, name, addresses, topics, **values):
+    """Broker.bridge(): pass messages to another broker and back (docs/bridge.md); -> a Bridge.
+
+    addresses: "HOST" or "HOST:PORT"; topics: (filter, direction, QoS, prefix here, prefix there),
+    from the right on optional; values: mosquitto's keys. ValueError: one of them is not possible;
+    OSError: a table is full."""
+    check_idle(broker)
+    broker._loop()
+    start = ondemand.take("bridge.start", broker.now)
+    return start.add(broker, start.options(name, addresses, topics, values))
 
 
 def publish(broker, topic, payload, qos, retain):
@@ -94,13 +109,17 @@ def checked(broker, topic, payload, qos, retain):
 
 def refused(broker, buf, topic, n, conn, size):
     """May no client publish this? That are topics of $SYS, $share and $SLOTMQ, except for the
-    requests time and get of recorder/remote.py, and payloads over message_size_limit.
+    requests time and get of recorder/remote.py and the state of a bridge from the bridge itself,
+    and payloads over message_size_limit.
 
     conn: the connection, or for a will the fields of its CONNECT. Logs each such will, and once a
     minute such a PUBLISH or a payload that is too large."""
     filters = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
     found = _matching(filters, buf, topic, n)
     is_large = 0
+    if _matching((b"$SYS/broker/connection/+/state",), buf, topic, n) == [True]:
+        if conn.is_v5 if not isinstance(conn, int) else _is_bridge(broker, conn):
+            return False
     if found != [True, False, False] and not any(_matching(_NOBODYS, buf, topic, n)):
         is_large = int(0 < broker.settings.message_size_limit < size)
         if not is_large:
@@ -122,6 +141,11 @@ def refused(broker, buf, topic, n, conn, size):
         line = "Denied %s from %r to %r" % tuple([text.decode() for text in what])
         broker.log(bit, line + (_over(broker, size) if is_large else "."))
     return True
+
+
+def _is_bridge(broker, conn):
+    is_v5 = broker.subscriptions.is_v5
+    return is_v5 is not None and is_v5[broker.conns.session[conn]] == _BRIDGE
 
 
 def _over(broker, size):

@@ -27,6 +27,7 @@ _CLEAN = const(2)
 _WILL = const(4)
 _PASSWORD = const(64)
 _USER_NAME = const(128)
+_BRIDGE = const(2)  # of Subscriptions.is_v5
 _USER_SHOWN = const(32)  # characters
 
 
@@ -42,6 +43,7 @@ class Fields:
     expiry = will_delay = 0
     will_expiry = None
     owner = 0  # which of access/owners.py, if that is kept
+    is_v5 = 0  # 2: another broker's bridge, or one to it, as in Subscriptions.is_v5
     method = auth_data = user = assigned = answer = None
     server_keep_alive = expiry_lowered = wants_information = False
 
@@ -89,6 +91,20 @@ def handle(broker, conn, pkt, buf):
     return open_session(broker, conn, buf, fields)
 
 
+def connect(broker, conn, name, user, flags, time):
+    """Open the session of a bridge to another broker (bridge/link.py); a result. name, user: its
+    local client id and the user whose rights it has, as bytes; time: its keep-alive."""
+    fields = Fields()
+    fields.buf = name
+    fields.client_id = 0, len(name)
+    fields.level = 4
+    fields.is_v5 = _BRIDGE
+    fields.flags = flags
+    fields.keep_alive = time
+    fields.user = user
+    return open_session(broker, conn, name, fields)
+
+
 def _read_level(broker, conn, buf, pkt, fields):
     # Protocol name and level. An unknown level is refused with a return code [3.1.2-2], and so is
     # one that the listener does not accept.
@@ -100,6 +116,9 @@ def _read_level(broker, conn, buf, pkt, fields):
     if at + 4 > end or name not in (b"MQTT", b"MQIsdp"):
         return _PROTOCOL
     level = buf[at]
+    if level in (0x83, 0x84) and broker.five:  # as mosquitto's bridges with try_private
+        fields.is_v5 = _BRIDGE
+        level &= 0x7F
     fields.level = level
     if level != (4 if name == b"MQTT" else 3) and not (level == 5 and size == 4 and broker.five):
         return _REFUSED

@@ -41,6 +41,9 @@ def open_session(broker, conn, buf, fields):
         broker.conns.source[conn] = [source, user]
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
+    bridges = broker.outgoing
+    if bridges and bridges.used(session) and not hasattr(broker.conns.stream[conn], "publish"):
+        return refuse(broker, conn, _BAD_CLIENT_ID, fields)
     if broker.journal_full and _needs_journal(broker, fields, session):
         return refuse(broker, conn, _UNAVAILABLE, fields, b"space in the journal")
     old = _older(broker, session)
@@ -93,7 +96,7 @@ def _accept(broker, conn, fields, will, present):
         fields.v5.opened(broker, conn, fields, present)
     else:
         if broker.five:
-            broker.five.opened_3(broker, session, fields.flags & _CLEAN)
+            broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.is_v5)
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker.log_mask & _NOTICE:
         ondemand.log_event(broker, "connected", conn, fields)
@@ -185,6 +188,8 @@ def _is_full(broker, conn, old):
     if old != _NONE:
         most += 1
         there -= quotas[old] is quotas[conn]
+    if broker.outgoing:
+        most -= broker.outgoing.count()
     return there >= quotas[conn][_QUOTA_MOST] or broker.connected >= most
 
 
@@ -232,7 +237,7 @@ def _evict(broker):
     policy = broker.settings.when_full["sessions"]
     oldest = _NONE
     if policy != "refuse":
-        oldest = _oldest_offline(sessions, policy != "drop_oldest")
+        oldest = _oldest_offline(broker, policy != "drop_oldest")
     if oldest != _NONE:
         sessions.refused += 1
         lifecycle.end_session(broker, oldest)
@@ -251,12 +256,15 @@ def _may_stay(broker):
     return staying < sessions.slots - min(most, max(0, sessions.slots - most))
 
 
-def _oldest_offline(sessions, empty):
+def _oldest_offline(broker, empty):
     # The session whose connection ended first, or NONE. empty: among those that have neither a
-    # message to deliver nor a QoS 2 id.
+    # message to deliver nor a QoS 2 id. A bridge's is never evicted.
+    sessions = broker.sessions
     oldest = _NONE
     for session in range(sessions.slots):
         if sessions.used(session) and sessions.conn[session] == _NONE:
+            if broker.outgoing and broker.outgoing.used(session):
+                continue
             if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):
                 continue
             if oldest == _NONE or sessions.left[session] < sessions.left[oldest]:

@@ -28,6 +28,8 @@ _OK = const(0)
 _MALFORMED = const(2)
 _POLICY_DISCONNECT = const(6)
 _NOTICE = const(4)
+_BRIDGE = const(2)  # of Subscriptions.is_v5
+_OF_BRIDGE = const(4 | 8)  # No Local, Retain As Published
 _SUBSCRIBE_LOG = const(16)
 _UNSUBSCRIBE_LOG = const(32)
 
@@ -58,7 +60,7 @@ def _handle_subscribe(broker, conn, pkt, buf):
     while body < pkt[_END]:
         n = buf[body] << 8 | buf[body + 1]
         body += 2
-        tx[put] = code = _subscribe(broker, conns.session[conn], buf, body, n, buf[body + n])
+        tx[put] = code = add(broker, conns.session[conn], buf, body, n, buf[body + n])
         if code >= _FAILURE:
             denied(broker, conn, code, buf, body, n)
             tx[put] = _FAILURE
@@ -109,9 +111,9 @@ def _check(broker, conn, pkt, buf, options):
     return count
 
 
-def _subscribe(broker, session, buf, off, n, qos):
-    # Subscribe to one filter; -> the granted QoS, or the reason code of version 5, for which the
-    # client gets 0x80 [3.9.3-2].
+def add(broker, session, buf, off, n, qos):
+    """Subscribe to one filter; -> the granted QoS, or the reason code of version 5, for which the
+    client gets 0x80 [3.9.3-2]."""
     subs = broker.subscriptions
     conn = broker.sessions.conn[session]
     qos = min(qos, broker.conns.option(conn, "max_qos", broker.settings.max_qos))
@@ -127,7 +129,8 @@ def _subscribe(broker, session, buf, off, n, qos):
     if sub == _NONE:
         return _QUOTA
     if broker.five:
-        broker.five.options[sub] = broker.five.identifier[sub] = 0
+        broker.five.options[sub] = _OF_BRIDGE if subs.is_v5[session] == _BRIDGE else 0
+        broker.five.identifier[sub] = 0
     retain.start_scan(broker, session, sub)
     if broker.log_mask & _SUBSCRIBE_LOG:
         log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)

@@ -44,6 +44,9 @@ def take(broker, by):
         journal.whole = False
     if broker.record:
         _move_recorder(broker.record, by)
+    for each in broker.outgoing.every if broker.outgoing else ():
+        each.due = max(each.due - by, _LEAST)
+        each.limit = max(each.limit - by, _LEAST)
 
 
 def move_rows(broker, by):

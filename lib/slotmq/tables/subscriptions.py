@@ -56,7 +56,8 @@ class Subscriptions:
         self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
         # Version 5
         self.share = None  # column: the group (slot of Shares) of a shared subscription
-        self.is_v5 = None  # 1: a client of version 5 has or had the session
+        # 1: a client of version 5 has or had the session; 2: a bridge has it
+        self.is_v5 = None
         self.on_removed = None  # called for a subscription that is removed
         self.needs_options = False  # has the pool of the last match subscriptions, not sessions?
 

@@ -39,6 +39,7 @@ _DROPPED = const(4)
 _SWEPT = const(32)  # slots at a time
 _LINGERING = const(5)
 _NEAR = const(8)
+_BRIDGE = const(2)  # of Subscriptions.is_v5
 _LINGER = const(10)  # tenths of a second
 _LONGEST = const(50000000)
 NEVER = 0x3FFFFFFF  # seconds: a session that does not expire
@@ -92,8 +93,12 @@ class Version5:
             self.scram = Scram(broker.users, n)
         self.next_ident = 0  # the identifier for the next outgoing.send_message()
 
-    def opened_3(self, broker, session, clean):
+    def opened_3(self, broker, session, clean, kind=0):
         """A client of version 3 has opened a session: it expires as late as any may."""
+        if kind:
+            self.take(broker, session, kind)
+        elif broker.subscriptions.is_v5[session]:
+            broker.subscriptions.is_v5[session] = 1
         most = broker.settings.persistent_client_expiration
         self.set_expiry(broker, session, 0 if clean else most or NEVER)
         self.will_delay[session] = 0
@@ -104,13 +109,14 @@ class Version5:
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
-    def take(self, broker, session):
-        """A client of version 5 has the session now: mark it, so that no route with it is
-        cached."""
+    def take(self, broker, session, kind=1):
+        """A client of version 5, or a bridge (kind _BRIDGE), has the session now: mark it, so that
+        no route with it is cached."""
         subs = broker.subscriptions
-        if subs.is_v5[session]:
+        was = subs.is_v5[session]
+        subs.is_v5[session] = kind
+        if was:
             return
-        subs.is_v5[session] = 1
         subs.forget_routes()
         entry = broker.sessions.head[session]
         while entry != _NONE:

@@ -19,7 +19,7 @@ FLOORS = (
     ("access", "delivery"),
     ("protocol", "journal"),
     ("net", "embed"),
-    ("v5", "status"),
+    ("v5", "status", "bridge"),
     ("broker", "control", "interceptors"),
     ("broker_cpython",),
     ("__init__",),
@@ -56,6 +56,10 @@ UPWARDS = (
     ("status", "interceptors", "the log as messages is sent at the end of a turn"),
     ("embed", "status.log_connections", "hooks get addresses as they are in the log"),
     ("broker", "control", "reload, listeners"),
+    ("config", "bridge.conf", "the keys below a `connection`"),
+    ("config", "bridge.options", "their row of the budget"),
+    ("embed", "bridge.start", "the program begins a bridge"),
+    ("bridge", "interceptors", "bridges stand before the broker"),
     ("app", "recorder.start", "the program has a recorder"),
 )
 # Python's own modules, by the module that may use them: no sockets in protocol/.
@@ -65,6 +69,8 @@ PYTHON = {
     "config.tls_listeners": "os sys",
     "platform.arrays": "array",
     "platform.arrays_cpython": "array",
+    "platform.dial_cpython": "_thread os socket",
+    "platform.dial_micropython": "errno machine os socket",
     "platform.esp32_memory": "esp32 gc",
     "platform.filesystem_cpython": "os",
     "platform.log": "sys time",

@@ -156,7 +156,7 @@ class TestOtherKeys(Case):
         served = [row[0] for row in rows(mosquitto_conf.FIELDS)]
         seen = set()
         for status, keys, text in other_keys.rows():
-            self.assertIn(status, ("alias", "ignored", "plugin", "refused"))
+            self.assertIn(status, ("alias", "bridge", "ignored", "plugin", "refused"))
             self.assertTrue(text)
             if status == "alias":
                 self.assertIn(text, served)

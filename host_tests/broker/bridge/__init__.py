@@ -1,0 +1,1 @@
+"""Bridges between real brokers: slotmq on both runtimes, and mosquitto."""

@@ -1,0 +1,186 @@
+"""A bridge to a real broker, over a link that is cut, frozen and away."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from slotmq_tools.ports import free_port
+
+from ..wire.client import Client
+from ..wire.process import PEER, BrokerProcess
+from .network import Collector, Link, publisher
+
+STATE = "$SYS/broker/connection/edge/state"
+AGAIN = "restart_timeout 1\n"
+ID = "remote_clientid edge\n"
+Bridged = Callable[..., "Two"]
+
+
+class Two:
+    """`here` has a bridge over `link` to `there`."""
+
+    def __init__(
+        self, stack: contextlib.ExitStack, folder: Path, runtime: str, other: str
+    ) -> None:
+        self._stack, self._folder, self._runtime = stack, folder, runtime
+        # With a window, mosquitto 2.0 may leave QoS 1 messages in the queue of a subscriber.
+        self.there = self.start(other, "max_inflight_messages 0\n")
+        self.link = Link(self.there.address)
+        stack.callback(self.link.close)
+
+    def start(self, runtime: str, text: str) -> BrokerProcess:
+        self._folder = self._folder / "next"
+        self._folder.mkdir()
+        broker = BrokerProcess(runtime, text, self._folder)
+        self._stack.callback(broker.stop)
+        return broker
+
+    def bridge(self, *lines: str) -> None:
+        host, port = self.link.address
+        text = f"connection up\naddress {host}:{port}\n{ID}{AGAIN}" + "".join(
+            f"{line}\n" for line in lines
+        )
+        self.here = self.start(self._runtime, text)
+
+    def collector(self, broker: BrokerProcess, *filters: str) -> Collector:
+        client = Collector(broker.address, *filters)
+        self._stack.callback(client.sock.close)
+        return client
+
+    def publisher(self, broker: BrokerProcess) -> Client:
+        client = publisher(broker.address)
+        self._stack.callback(client.sock.close)
+        return client
+
+    def wait_up(self, state: bytes = b"1") -> None:
+        """Wait until the bridge has said so here."""
+        client = self.collector(self.here, STATE)
+        client.wait_for(lambda c: c.came.get(STATE, [b""])[-1] == state, f"state {state!r}")
+
+
+@pytest.fixture(params=[PEER, "cpython"])
+def two(request: pytest.FixtureRequest, tmp_path: Path, runtime: str) -> Iterator[Two]:
+    with contextlib.ExitStack() as stack:
+        yield Two(stack, tmp_path, runtime, request.param)
+
+
+def test_topics_pass_both_ways_with_their_prefixes(two: Two) -> None:
+    two.bridge("topic t/# both 2 here/ over/there/", "topic out out 1")
+    two.wait_up()
+    here = two.collector(two.here, "#")
+    there = two.collector(two.there, "#", STATE)
+    large = b"L" * 30000
+    for broker, topic in ((two.here, "here/t/h"), (two.there, "over/there/t/t")):
+        client = two.publisher(broker)
+        for qos, payload in enumerate((b"zero", large, b"two")):
+            client.publish(topic, payload, qos)
+        client.publish("out", b"out")
+    there.wait_for(lambda c: len(c.came.get("over/there/t/h", "")) == 3, "what went out")
+    here.wait_for(lambda c: len(c.came.get("here/t/t", "")) == 3, "what came in")
+    assert sorted(there.came["over/there/t/h"]) == sorted([b"zero", large, b"two"])
+    assert sorted(here.came["here/t/t"]) == sorted([b"zero", large, b"two"])
+    # No echo: each broker has its own messages once.
+    assert len(here.came["here/t/h"]) == len(there.came["over/there/t/t"]) == 3
+    there.wait_for(lambda c: c.came["out"] == [b"out", b"out"], "topic out")
+    assert here.came["out"] == [b"out"]
+    there.wait_for(lambda c: c.came.get(STATE) == [b"1"], "the state")
+
+
+@pytest.mark.parametrize("prefixes", ["", ' "" p/'])
+def test_a_link_that_is_cut_loses_nothing_and_doubles_no_qos_2(two: Two, prefixes: str) -> None:
+    two.bridge(f"topic q/# both 2{prefixes}")
+    two.wait_up()
+    far = "p/" if prefixes else ""
+    here, there = two.collector(two.here, "q/in/#"), two.collector(two.there, f"{far}q/out/#")
+    near_client, far_client = two.publisher(two.here), two.publisher(two.there)
+    wanted = [b"%03d" % k for k in range(60)]
+    for k, payload in enumerate(wanted):
+        near_client.publish(f"q/out/{1 + k % 2}", payload, 1 + k % 2)
+        far_client.publish(f"{far}q/in/{1 + k % 2}", payload, 1 + k % 2)
+        if k in (10, 30):
+            two.link.wait_connected()
+            two.link.cut()
+        if k == 40:
+            two.link.down()
+        if k == 50:
+            two.link.up()
+    assert two.link.cuts >= 2
+    for client, name in ((there, f"{far}q/out/"), (here, "q/in/")):
+        client.wait_for(
+            lambda c, name=name: (
+                {*c.came.get(name + "1", ())} == {*wanted[::2]}
+                and len(c.came.get(name + "2", ())) >= 30
+            ),
+            "all of them",
+        )
+        assert (name, client.came[name + "2"]) == (name, wanted[1::2])
+        once = list(dict.fromkeys(client.came[name + "1"]))
+        assert once == wanted[::2]
+
+
+def test_a_half_open_link_is_found_by_keep_alive(two: Two) -> None:
+    two.bridge("topic a/# out 1", "keepalive_interval 1")
+    two.wait_up()
+    two.link.freeze()
+    two.publisher(two.here).publish("a/x", b"kept", 1)
+    two.wait_up(b"0")
+    there = two.collector(two.there, "a/#")
+    two.link.cut()
+    two.link.freeze(False)
+    there.wait_for(lambda c: c.came.get("a/x") == [b"kept"], "what waited")
+
+
+def test_the_other_broker_comes_late_and_its_name_is_looked_up(
+    tmp_path: Path, runtime: str
+) -> None:
+    with contextlib.ExitStack() as stack:
+        two = Two(stack, tmp_path, runtime, "cpython")
+        two.link.down()
+        port = free_port()
+        host, up = two.link.address
+        text = f"connection up\naddresses 127.0.0.1:{port} localhost:{up}\n{ID}restart_timeout 1\n"
+        two.here = two.start(runtime, f"{text}topic a out 2\n")
+        client = two.publisher(two.here)
+        for k in range(5):
+            client.publish("a", b"%d" % k, 2)
+        there = two.collector(two.there, "a")
+        two.link.up()
+        there.wait_for(lambda c: len(c.came.get("a", ())) == 5, "what waited")
+        assert there.came == {"a": [b"%d" % k for k in range(5)]}
+        assert host == "127.0.0.1"
+
+
+def test_a_bridge_of_mosquitto_gets_no_echo(tmp_path: Path, runtime: str) -> None:
+    with contextlib.ExitStack() as stack:
+        two = Two(stack, tmp_path, PEER, runtime)
+        two.bridge("topic # both 2")
+        there = two.collector(two.there, "#", STATE)
+        there.wait_for(lambda c: c.came.get(STATE, [b""])[-1] == b"1", "its state")
+        here = two.collector(two.here, "#")
+        two.publisher(two.here).publish("a", b"from mosquitto", 2)
+        two.publisher(two.there).publish("b", b"from slotmq", 2)
+        there.wait_for(lambda c: len(c.came) == 3, "both")
+        here.wait_for(lambda c: len(c.came) == 2, "both")
+        assert (here.came["a"], here.came["b"]) == ([b"from mosquitto"], [b"from slotmq"])
+        assert (there.came["a"], there.came["b"]) == ([b"from mosquitto"], [b"from slotmq"])
+
+
+def test_three_brokers_in_a_ring_do_not_echo_between_two(tmp_path: Path, runtime: str) -> None:
+    """`#` both ways from two edges through one hub: each message is everywhere once."""
+    with contextlib.ExitStack() as stack:
+        two = Two(stack, tmp_path, runtime, "cpython")
+        two.bridge("topic # both 1")
+        two.wait_up()
+        host, port = two.there.address
+        text = f"connection up\naddress {host}:{port}\ntopic # both 1\nremote_clientid second\n"
+        third = two.start("cpython", text + AGAIN)
+        ends = [two.collector(broker, "#") for broker in (two.here, two.there, third)]
+        state = "$SYS/broker/connection/second/state"
+        two.collector(third, state).wait_for(lambda c: c.came.get(state) == [b"1"], "the second")
+        for k, broker in enumerate((two.here, two.there, third)):
+            two.publisher(broker).publish(f"from/{k}", b"once", 1)
+        for client in ends:
+            client.wait_for(lambda c: len(c.came) == 3, "all three")
+            assert client.came == {f"from/{k}": [b"once"] for k in range(3)}

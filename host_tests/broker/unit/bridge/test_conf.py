@@ -1,0 +1,125 @@
+"""The keys below `connection NAME`."""
+
+import unittest
+
+import scratch
+
+from slotmq import Limits, Settings
+from slotmq.bridge import conf
+from slotmq.bridge.options import Options, Topic, address_of
+from slotmq.config import budget, mosquitto_conf, other_keys, reload
+from slotmq.config.settings import ConfError
+
+LIMITS = Limits(connections=4)
+BEGIN = "connection up\naddress h\ntopic # out\n"
+
+
+def bridges(text):
+    return mosquitto_conf.load(scratch.write(text), LIMITS)[0].connections
+
+
+class TestKeys(unittest.TestCase):
+    def refused(self, text, line, key, part):
+        path = scratch.write(text)
+        with self.assertRaises(ConfError) as caught:
+            mosquitto_conf.load(path, LIMITS)
+        message = str(caught.exception)
+        self.assertEqual(message.find(f"{path}:{line}: {key}: "), 0, message)
+        self.assertIn(part, message)
+
+    def test_defaults_are_mosquittos(self):
+        (one,) = bridges(BEGIN)
+        self.assertEqual((one.name, one.addresses), ("up", [("h", 1883)]))
+        found = one.keepalive_interval, one.restart_timeout, one.try_private, one.notifications
+        self.assertEqual(found, (60, (5, 30), True, True))
+        self.assertEqual((one.cleansession, one.local_cleansession), (False, None))
+
+    def test_each_value(self):
+        text = (
+            "address a\naddresses a:1 [::1]:2 10.0.0.1 [fe80::1]\ntopic x/# both 2 l/ r/\n"
+            'topic y in\ntopic "" out 1 here there\ntopic z out 0 "" r/\n'
+            "remote_clientid rid\nlocal_clientid lid\nremote_username ru\nremote_password rp\n"
+            "local_username lu\ncleansession true\nlocal_cleansession false\n"
+            "keepalive_interval 7\nrestart_timeout 2 9\ntry_private false\nnotifications false\n"
+            "notifications_local_only true\nnotification_topic n\nbridge_bind_address 127.0.0.1\n"
+            "bridge_protocol_version mqttv311\n"
+        )
+        (one,) = bridges("connection up\n" + text)
+        hosts = [("a", 1), ("::1", 2), ("10.0.0.1", 1883), ("fe80::1", 1883)]
+        self.assertEqual(one.addresses, hosts)
+        found = [(t.filters, t.prefixes, t.goes_out, t.comes_in, t.qos) for t in one.topics]
+        wanted = [
+            ((b"l/x/#", b"r/x/#"), (b"l/", b"r/"), True, True, 2),
+            ((b"y", b"y"), (b"", b""), False, True, 0),
+            ((b"here", b"there"), (b"here", b"there"), True, False, 1),
+            ((b"z", b"r/z"), (b"", b"r/"), True, False, 0),
+        ]
+        self.assertEqual(found, wanted)
+        names = "remote_clientid local_clientid remote_username remote_password local_username"
+        self.assertEqual(
+            [getattr(one, name) for name in names.split()], ["rid", "lid", "ru", "rp", "lu"]
+        )
+        self.assertEqual((one.cleansession, one.local_cleansession), (True, False))
+        self.assertEqual((one.keepalive_interval, one.restart_timeout), (7, (2, 9)))
+        found = one.try_private, one.notifications, one.notifications_local_only
+        self.assertEqual(found, (False, False, True))
+        self.assertEqual((one.notification_topic, one.bridge_bind_address), ("n", "127.0.0.1"))
+
+    def test_other_names(self):
+        (one,) = bridges(BEGIN + "clientid c\nusername u\npassword p\nrestart_timeout 4\n")
+        found = one.remote_clientid, one.remote_username, one.remote_password, one.restart_timeout
+        self.assertEqual(found, ("c", "u", "p", 4))
+
+    def test_several(self):
+        found = bridges(BEGIN + "max_qos 1\nconnection two\naddress g\ntopic a in\nclientid t\n")
+        self.assertEqual([each.name for each in found], ["up", "two"])
+        self.assertEqual([each.remote_clientid for each in found], [None, "t"])
+
+    def test_what_is_wrong(self):
+        self.refused("topic #", 1, "topic", "a connection above it")
+        self.refused("connection", 1, "connection", "a value")
+        self.refused("connection a\ntopic #", 1, "connection", "an address, for a")
+        self.refused("connection a\naddress h", 1, "connection", "a topic, for a")
+        self.refused(BEGIN + "connection up", 4, "connection", "no earlier connection")
+        for value in ("h:0", "h:x", "h:70000", "[::1", "[::1]1", "h:", "[::1]:", ":5", ""):
+            self.refused(BEGIN + "address " + value, 4, "address", "expected ")
+        bad = ("a up", "a out 3", "a/#/b", "a out 0 x/+/ y", '""', '"" out 0 x', "a out 0 b c d")
+        for value in bad + ("",):  # noqa: RUF005
+            self.refused(BEGIN + "topic " + value, 4, "topic", "expected ")
+        for value in ("0", "9 2", "1 2 3", "x", ""):
+            self.refused(BEGIN + "restart_timeout " + value, 4, "restart_timeout", "expected ")
+        self.refused(BEGIN + "mqtt_versions 3", 1, "connection", "mqtt_versions 5")
+        self.refused(BEGIN + "topic " + "x" * 300, 1, "connection", "topic_bytes")
+        many = "".join(f"connection b{k}\naddress h\ntopic a\n" for k in range(5))
+        self.refused(many, 13, "connection", "limit connections")
+        self.refused(BEGIN + "bridge_protocol_version mqttv50", 4, "bridge_protocol_version", "")
+
+    def test_each_key_is_in_both_tables(self):
+        ours = [line.split()[0] for line in (conf.KEYS + conf.MORE).split("\n")[:-1]]
+        rows = [keys.split() for status, keys, _ in other_keys.rows() if status == "bridge"]
+        self.assertEqual([sorted(ours)], [sorted(keys) for keys in rows])
+
+    def test_a_reload_says_that_a_restart_is_needed(self):
+        path = scratch.write(BEGIN)
+        settings, limits, _, _ = mosquitto_conf.load(path, LIMITS)
+        self.assertEqual(reload.reload(path, limits, settings)[1], [])
+        path = scratch.write(BEGIN + "topic b in\n")
+        self.assertEqual(reload.reload(path, limits, settings)[1], ["connection"])
+
+    def test_the_budget_names_them(self):
+        settings = Settings()
+        self.assertNotIn("bridges", [row[0] for row in budget.rows(LIMITS, settings)])
+        settings.connections = [Options("a", ["h"], [("x",)])]
+        (plain,) = [row for row in budget.rows(LIMITS, settings) if row[0] == "bridges"]
+        settings.connections = [Options("a", ["h"], [("x", "out", 0, "l/")])]
+        (mapped,) = [row for row in budget.rows(LIMITS, settings) if row[0] == "bridges"]
+        self.assertGreater(mapped[1], plain[1] + 2 * LIMITS.topic_bytes)
+
+    def test_options_of_python(self):
+        with self.assertRaises(TypeError):
+            Options("a", ["h"], [("x",)], nonsense=1)
+        with self.assertRaises(TypeError):
+            Options("a", ["h"], [("x",)], lines=1)
+        self.assertEqual(address_of("h:5"), ("h", 5))
+        with self.assertRaises(ValueError):
+            Topic("a", "out", 3)

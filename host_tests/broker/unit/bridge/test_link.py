@@ -1,0 +1,498 @@
+"""A bridge's connection comes, is lost and comes back; what waits passes in order, once."""
+
+from bridge_case import ACCEPTED, RESUMED, BridgeCase
+from packets import (
+    DISCONNECT,
+    PINGREQ,
+    PINGRESP,
+    PUBACK,
+    PUBCOMP,
+    PUBREC,
+    PUBREL,
+    ack,
+    connect,
+    packet,
+    publish,
+    read_publish,
+    subscribe,
+)
+
+from slotmq import Limits
+from slotmq.embed import publishing
+
+
+def as_bridge(data, level=0x84):
+    """CONNECT of mosquitto's bridges."""
+    at = data.index(b"MQTT") + 4
+    return data[:at] + bytes((level,)) + data[at + 1 :]
+
+
+class TestConnecting(BridgeCase):
+    def test_it_connects_as_a_bridge_and_subscribes(self):
+        one = self.bridge(("in/#", "in", 1), ("out/#", "out", 2))
+        self.assertEqual(one.text(), "connecting")
+        remote = self.remote()
+        self.assertEqual(self.connect, [as_bridge(connect("edge", False, keep_alive=60))])
+        self.assertEqual(self.subacks(remote), [subscribe(65500, "in/#", 1)])
+        self.assertEqual(one.text(), "up")
+
+    def test_user_password_clean_and_keep_alive(self):
+        self.bridge(
+            ("#",),
+            remote_username="u",
+            remote_password="p",
+            cleansession=True,
+            keepalive_interval=9,
+            try_private=False,
+        )
+        self.remote()
+        wanted = connect("edge", True, keep_alive=9, username="u", password=b"p")
+        self.assertEqual(self.connect, [wanted])
+
+    def test_a_broker_that_knows_no_bridges_is_asked_as_by_a_client(self):
+        self.bridge(("a/#", "in"))
+        remote = self.remote(b"\x20\x02\0\1")
+        remote.leave()
+        self.world.turn(3)
+        remote = self.remote()
+        self.assertEqual(self.connect, [connect("edge", False, keep_alive=60)])
+        self.subacks(remote)
+        self.lose(remote)
+        self.assertEqual(self.connect, [connect("edge", False, keep_alive=60)])
+
+    def test_a_refusal_and_a_silent_broker(self):
+        one = self.bridge(("a/#",))
+        for answer in (b"\x20\x02\0\5", b"\x20\x02\0", b"\x30\0", publish("a", b"x"), b"\x10\0"):
+            self.remote(answer)
+            self.world.turn(2)
+            self.dialled()
+            self.assertEqual(self.broker.sessions.conn[one.session], 0xFFFF)
+        self.assertEqual(len(self.network.streams), 6)
+
+    def test_pauses_grow_within_their_bounds(self):
+        self.network.down.add(1883)
+        self.network.noise = (1 << 24) - 1
+        one = self.bridge(("a/#",), restart_timeout=(2, 7))
+        pauses = set()
+        for _ in range(900):
+            self.world.turn(1, 100)
+            pauses.add(one.pause)
+        self.assertEqual(min(pauses) >= 20, True)
+        self.assertEqual(max(pauses) <= 70, True)
+        self.assertGreater(len(pauses), 1)
+        self.assertLess(len(self.network.addresses), 46)
+
+    def test_the_next_address_is_tried_and_then_the_first_again(self):
+        self.network.down.add(1)
+        self.bridge(("a/#",), addresses=("h:1", "h:2"), restart_timeout=5)
+        self.wait(2)
+        self.assertEqual(self.network.addresses, [("h", 1), ("h", 2)])
+        remote = self.remote()
+        self.network.down.clear()
+        remote.leave()
+        self.world.turn(3)
+        self.wait(6)
+        self.assertEqual(self.network.addresses[2:], [("h", 1)])
+
+    def test_keep_alive(self):
+        self.bridge(("a/#",), keepalive_interval=10)
+        remote = self.remote()
+        for _ in range(3):
+            self.wait(10)
+            self.assertEqual(remote.packets(), [PINGREQ])
+            remote.send(PINGRESP)
+        self.wait(16)
+        self.assertEqual(remote.packets(), [PINGREQ])
+        self.assertTrue(remote.stream.closed)
+
+    def test_no_suback_ends_the_connection_and_a_refused_filter_does_not(self):
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 2
+        self.bridge(("a/#", "in"), ("b/#", "in"))
+        remote = self.remote()
+        first, second = [data for data in remote.packets() if data[0] == 0x82]
+        remote.send(b"\x90\x03" + first[2:4] + b"\x80")
+        self.wait(15)
+        self.assertFalse(remote.stream.closed)
+        self.assertEqual(lines, ["Bridge 'up': the other broker does not grant 'a/#'."])
+        self.wait(10)
+        self.assertTrue(remote.stream.closed)
+        self.assertTrue(second)
+
+    def test_what_only_clients_may_send_ends_the_connection(self):
+        for wrong in (subscribe(1, "#", 0), packet(0xA2, b"\0\1\0\1a"), connect("x")):
+            one = self.bridge(("a/#",), remote_clientid=f"c{wrong[0]}")
+            remote = self.remote()
+            remote.send(wrong)
+            self.world.turn(2)
+            self.assertTrue(remote.stream.closed, wrong)
+            one.due = 1 << 29  # it does not come back
+        client = self.world.client("c")
+        client.send(b"\x90\x03\0\1\0")  # and this only brokers
+        self.world.turn(2)
+        self.assertTrue(client.stream.closed)
+
+    def test_it_leaves_in_order(self):
+        self.bridge(("a/#",))
+        remote = self.remote()
+        self.world.loop.close()
+        self.assertEqual(remote.packets(), [DISCONNECT])
+        self.assertTrue(remote.stream.closed)
+        self.broker.outgoing.every.clear()
+
+    def test_its_state_is_said_on_both_sides(self):
+        name = "$SYS/broker/connection/edge/state"
+        client = self.world.client("c")
+        client.send(subscribe(1, name, 1))
+        self.world.turn(2)
+        self.bridge(("a/#",), notifications=True)
+        remote = self.remote()
+        self.assertEqual(
+            self.connect, [as_bridge(connect("edge", False, (name, b"0", 1, True), 60))]
+        )
+        self.assertEqual(remote.packets(), [publish(name, b"1", retain=True)])
+        remote.leave()
+        self.world.turn(3)
+        client.answer()
+        self.assertEqual(
+            client.messages, [(name.encode(), each, 1) for each in (b"0", b"1", b"0")]
+        )
+        publishing.send(self.broker, name.encode(), b"", 0, True)
+
+
+class TestMessages(BridgeCase):
+    LIMITS = {"deliveries": 40, "queued": 30}  # noqa: RUF012
+
+    def test_out_with_each_qos_and_retain(self):
+        self.bridge(("a/#", "out", 2))
+        remote = self.remote()
+        client = self.world.client("c")
+        client.send(publish("a/0", b"0") + publish("a/1", b"1", 1, 1, retain=False))
+        client.send(publish("a/2", b"2", 2, 2) + publish("b", b"not this") + ack(PUBREL, 2))
+        self.world.turn(3)
+        self.deliver(remote)
+        wanted = [(b"a/0", b"0", 0), (b"a/1", b"1", 1), (b"a/2", b"2", 2)]
+        self.assertEqual(sorted(remote.messages), wanted)
+        client.send(publish("a/r", b"r", 0, retain=True))
+        self.world.turn(3)
+        self.assertEqual(remote.packets(), [publish("a/r", b"r", retain=True)])
+        client.send(publish("a/r", b"", 0, retain=True))
+        self.world.turn(3)
+        self.assertEqual(remote.packets(), [publish("a/r", b"", retain=True)])
+
+    def test_in_and_no_echo(self):
+        self.bridge(("#", "both", 2))
+        remote = self.remote()
+        self.subacks(remote)
+        client = self.world.client("c")
+        client.send(subscribe(1, "#", 2))
+        self.world.turn(2)
+        remote.send(publish("x", b"0") + publish("x", b"1", 1, 1) + publish("x", b"2", 2, 2))
+        self.world.turn(3)
+        found = remote.packets()
+        self.assertEqual(found, [ack(PUBACK, 1), ack(PUBREC, 2)])
+        remote.send(ack(PUBREL, 2))
+        self.world.turn(2)
+        self.assertEqual(remote.packets(), [ack(PUBCOMP, 2)])
+        for _ in range(4):
+            client.answer()
+            self.world.turn()
+        self.assertEqual(sorted(client.messages), [(b"x", b"%d" % k, k) for k in range(3)])
+
+    def test_prefixes(self):
+        self.bridge(("t/#", "both", 1, "here/", "over/there/"))
+        remote = self.remote()
+        self.assertEqual(self.subacks(remote), [subscribe(65500, "over/there/t/#", 1)])
+        client = self.world.client("c")
+        client.send(subscribe(1, "here/#", 1))
+        self.world.turn(2)
+        client.packets()
+        large = b"x" * 1500  # more than a buffer
+        client.send(publish("here/t/1", large, 1, 5) + publish("here/t/0", b""))
+        self.world.turn(8)
+        remote.send(publish("over/there/t/in", large, 1, 9) + PINGRESP)
+        self.deliver(remote, 12)
+        self.assertEqual(
+            sorted(remote.messages), [(b"over/there/t/0", b"", 0), (b"over/there/t/1", large, 1)]
+        )
+        for _ in range(4):
+            client.answer()
+            self.world.turn(2)
+        self.assertIn((b"here/t/in", large, 1), client.messages)
+
+    def test_what_waits_passes_in_order(self):
+        self.network.down.add(1883)
+        self.bridge(("a", "out", 2))
+        client = self.world.client("c")
+        for k in range(12):
+            client.send(publish("a", b"%d" % k, 1, k + 1))
+            self.world.turn(2)
+        self.network.down.clear()
+        self.dialled()
+        remote = self.remote()
+        self.deliver(remote, 20)
+        self.assertEqual(remote.messages, [(b"a", b"%d" % k, 1) for k in range(12)])
+        self.assertEqual(self.broker.sessions.queued[self.one.session], 0)
+
+    def test_after_a_cut_all_comes_again_with_dup_and_the_same_ids_in_order(self):
+        self.bridge(("a", "out", 2))
+        remote = self.remote()
+        for k, qos in enumerate((1, 2, 2, 1)):
+            self.broker.publish("a", b"%d" % k, qos)
+        self.world.turn(2)
+        sent = remote.packets()
+        ids = [read_publish(data)[3] for data in sent]
+        remote.send(ack(PUBREC, ids[1]))  # the second one is released; its PUBREL is lost
+        self.world.turn(2)
+        remote = self.lose(remote)
+        again = remote.packets()
+        wanted = [publish("a", b"0", 1, ids[0], dup=True), ack(PUBREL, ids[1])]
+        wanted += [
+            publish("a", b"2", 2, ids[2], dup=True),
+            publish("a", b"3", 1, ids[3], dup=True),
+        ]
+        self.assertEqual(again, wanted)
+        remote.send(ack(PUBACK, ids[0]) + ack(PUBCOMP, ids[1]) + ack(PUBREC, ids[2]))
+        remote.send(ack(PUBACK, ids[3]))
+        self.world.turn(2)
+        self.assertEqual(remote.packets(), [ack(PUBREL, ids[2])])
+        remote.send(ack(PUBCOMP, ids[2]))
+        self.world.turn(2)
+        self.assertEqual(self.broker.deliveries.count[0], 0)
+
+    def test_ids_that_the_other_broker_has_forgotten_are_free(self):
+        for qos2 in ("receive", "release"):
+            self.start(qos2_delivery=qos2)
+            self.bridge(("a", "in", 2))
+            client = self.world.client("c")
+            client.send(subscribe(1, "a", 0))
+            self.world.turn(2)
+            client.packets()
+            remote = self.remote()
+            self.subacks(remote)
+            remote.send(publish("a", b"first", 2, 7))
+            self.world.turn(2)
+            remote = self.lose(remote, RESUMED)
+            remote.send(publish("a", b"first", 2, 7, dup=True))
+            self.world.turn(2)
+            remote = self.lose(remote, ACCEPTED)
+            remote.send(publish("a", b"second", 2, 7) + ack(PUBREL, 7))
+            self.world.turn(3)
+            found = [read_publish(data)[1] for data in client.packets()]
+            self.assertEqual(found, [b"first", b"second"], qos2)
+            if qos2 == "receive":
+                self.tearDown()
+
+    def test_retained_messages_go_to_a_broker_that_has_not_had_them(self):
+        self.broker.publish("a", b"kept", 0, True)
+        self.bridge(("a", "out", 1))
+        remote = self.remote(RESUMED)
+        self.assertEqual(remote.packets(), [publish("a", b"kept", retain=True)])
+        remote = self.lose(remote, RESUMED)
+        self.assertEqual(remote.packets(), [])
+        remote = self.lose(remote, ACCEPTED)
+        self.assertEqual(remote.packets(), [publish("a", b"kept", retain=True)])
+        self.broker.publish("a", b"", 0, True)
+
+    def test_a_clean_session_here_ends_with_the_connection(self):
+        self.bridge(("a", "out", 1), cleansession=True)
+        self.assertEqual(self.broker.sessions.names.count(), 0)
+        remote = self.remote()
+        remote.leave()
+        self.world.turn(3)
+        self.broker.publish("a", b"lost", 1)
+        self.wait(11)
+        remote = self.remote()
+        self.assertEqual(remote.packets(), [])
+
+    def test_subscriptions_of_an_earlier_configuration_go(self):
+        self.bridge(("a", "out", 1), ("b", "out", 1))
+        one = self.one
+        one.outs.pop(0)
+        self.remote()
+        self.assertEqual(self.broker.subscriptions.count, 1)
+
+
+class TestLosses(BridgeCase):
+    """rt-thread-losses, with the bridge as the sender and as the receiver."""
+
+    def test_as_the_sender(self):
+        for loss in range(6):
+            self.start()
+            self.bridge(("a", "out", 2))
+            remote = self.remote()
+            heard = self.lose_as_sender(loss, remote)
+            self.assertEqual(heard, [(b"a", b"once", 2)], loss)
+            self.assertEqual(self.broker.deliveries.count[0], 0)
+            if loss < 5:
+                self.tearDown()
+
+    def lose_as_sender(self, loss, remote):
+        heard = []
+        self.broker.publish("a", b"once", 2)
+        if loss == 0:  # PUBLISH: the other broker has not read it
+            remote.packets()
+            remote = self.lose(remote)
+        self.world.turn(2)
+        if loss == 1:  # PUBREC
+            remote.receive()
+            heard += remote.messages
+            remote.stream.sent = bytearray()
+            remote = self.lose(remote)
+        self.world.turn()
+        remote.receive()
+        if loss == 2:  # PUBREC comes twice
+            remote.stream.sent += bytes(remote.stream.sent)
+        self.world.turn()
+        if loss == 3:  # PUBREL
+            remote.packets()
+            heard += remote.messages
+            remote = self.lose(remote)
+        remote.receive()
+        if loss == 4:  # PUBCOMP comes twice
+            remote.stream.sent += bytes(remote.stream.sent)
+        if loss == 5:  # PUBCOMP
+            heard += remote.messages
+            remote.stream.sent = bytearray()
+            remote = self.lose(remote)
+        self.deliver(remote)
+        return heard + remote.messages
+
+    def test_as_the_receiver(self):
+        for qos2 in ("receive", "release"):
+            for loss in range(4):
+                self.start(qos2_delivery=qos2)
+                self.bridge(("a", "in", 2))
+                client = self.world.client("c")
+                client.send(subscribe(1, "a", 0))
+                self.world.turn(2)
+                client.packets()
+                remote = self.remote()
+                self.lose_as_receiver(loss, remote)
+                self.world.turn(2)
+                found = [read_publish(data)[:2] for data in client.packets()]
+                self.assertEqual(found, [(b"a", b"once")], (qos2, loss))
+                if (qos2, loss) != ("release", 3):
+                    self.tearDown()
+
+    def lose_as_receiver(self, loss, remote):
+        message = publish("a", b"once", 2, 7)
+        if loss == 0:  # half a PUBLISH
+            remote.send(message[:6])
+            remote = self.lose(remote)
+        remote.send(message)
+        self.world.turn(2)
+        if loss == 1:  # PUBREC
+            remote = self.lose(remote)
+            remote.send(publish("a", b"once", 2, 7, dup=True))
+        if loss == 2:  # half a PUBREL
+            remote.send(ack(PUBREL, 7)[:3])
+            self.world.turn(2)
+            remote = self.lose(remote)
+        remote.send(ack(PUBREL, 7))
+        self.world.turn(2)
+        if loss == 3:  # PUBCOMP
+            remote = self.lose(remote)
+            remote.send(ack(PUBREL, 7))
+        self.world.turn(2)
+        self.assertIn(ack(PUBCOMP, 7), remote.packets())
+
+
+class TestItsPlace(BridgeCase):
+    LIMITS = {"connections": 2, "sessions": 2}  # noqa: RUF012
+
+    def test_no_crowd_takes_its_connection(self):
+        self.bridge(("a", "out", 1))
+        remote = self.remote()
+        self.world.client("c1")
+        refused = self.come(connect("c2"))
+        self.assertEqual(refused.packets(), [b"\x20\x02\0\3"])
+        crowd = [self.come(b"") for _ in range(4)]
+        remote = self.lose(remote)
+        self.broker.publish("a", b"x", 1)
+        self.deliver(remote)
+        self.assertEqual(remote.messages, [(b"a", b"x", 1)])
+        for each in crowd:
+            each.leave()
+        self.world.turn(12)
+
+    def test_its_session_is_no_clients_and_is_not_evicted(self):
+        for policy in ("drop_empty", "drop_oldest"):
+            self.start(Limits(**self.LIMITS), when_full={"sessions": policy})
+            self.network.down.add(1883)
+            self.bridge(("a", "out", 1))
+            taker = self.come(connect("local.edge", clean=True))
+            self.assertEqual(taker.packets(), [b"\x20\x02\0\2"])
+            for name in ("c1", "c2", "c3"):
+                client = self.world.client(name, clean=True)
+                client.leave()
+                self.world.turn(3)
+            self.assertEqual(self.broker.subscriptions.count, 1)
+            if policy == "drop_empty":
+                self.tearDown()
+
+    def test_two_bridges(self):
+        self.bridge(("a", "out", 1))
+        remote = self.remote()
+        with self.assertRaises(ValueError):
+            self.bridge(("a", "out", 1))
+        self.bridge(("a", "out", 1), remote_clientid="second")
+        second = self.remote()
+        with self.assertRaises(OSError):
+            self.bridge(("b", "out", 1), remote_clientid="third")
+        self.broker.publish("a", b"x", 1)
+        for each in (remote, second):
+            self.deliver(each)
+            self.assertEqual(each.messages, [(b"a", b"x", 1)])
+
+
+class TestBridgesOfOthers(BridgeCase):
+    """A client that says it is a bridge: protocol level 0x83 or 0x84."""
+
+    def test_no_echo_and_retain_as_published(self):
+        bridge = self.come(as_bridge(connect("b")))
+        self.assertEqual(bridge.packets(), [ACCEPTED])
+        bridge.send(subscribe(1, "#", 0) + publish("a", b"own"))
+        client = self.world.client("c")
+        client.send(publish("a", b"others", retain=True) + publish("a", b"", retain=True))
+        self.world.turn(3)
+        found = bridge.packets()[1:]
+        wanted = [publish("a", b"others", retain=True), publish("a", b"", retain=True)]
+        self.assertEqual(found, wanted)
+
+    def test_its_session_as_a_clients_is_an_ordinary_one(self):
+        bridge = self.come(as_bridge(connect("b", False)))
+        bridge.leave()
+        self.world.turn(3)
+        client = self.come(connect("b", False))
+        client.send(subscribe(1, "x", 0) + publish("x", b"own"))
+        self.world.turn(3)
+        self.assertEqual(client.packets()[-1], publish("x", b"own"))
+
+    def test_mqtt_3_1_and_levels_that_are_none(self):
+        old = connect("b", level=3).replace(b"MQIsdp\x03", b"MQIsdp\x83")
+        self.assertEqual(self.come(old).packets(), [b"\x20\x02\0\0"])
+        for level in (0x80, 0x85, 0x86):
+            refused = self.come(as_bridge(connect("b"), level))
+            self.assertEqual(refused.packets(), [b"\x20\x02\0\1"])
+
+    def test_it_may_say_its_state(self):
+        name = "$SYS/broker/connection/b/state"
+        reader = self.world.client("r")
+        reader.send(subscribe(1, "$SYS/broker/connection/#", 0))
+        bridge = self.come(as_bridge(connect("b", will=(name, b"0", 0))))
+        bridge.send(publish(name, b"1") + publish("$SYS/broker/x", b"1"))
+        other = self.world.client("o")
+        other.send(publish(name, b"2"))
+        self.world.turn(3)
+        bridge.leave()
+        self.world.turn(3)
+        found = [read_publish(data)[:2] for data in reader.packets()[1:]]
+        self.assertEqual(found, [(name.encode(), b"1"), (name.encode(), b"0")])
+
+    def test_without_mqtt_5_it_is_asked_to_come_as_a_client(self):
+        self.start(mqtt_versions=3)
+        self.assertEqual(self.come(as_bridge(connect("b"))).packets(), [b"\x20\x02\0\1"])
+        with self.assertRaises(ValueError):
+            self.bridge(("a",))

@@ -1,0 +1,116 @@
+"""Topics get other prefixes on their way, however the bytes are cut."""
+
+import unittest
+
+from fakes import Stream
+from packets import PUBREC, ack, packet, publish, read_publish, split
+
+from slotmq import Broker, Limits, Settings
+from slotmq.bridge.mapping import Mapped, Mapper
+from slotmq.bridge.options import Topic
+
+TOPICS = [
+    Topic("a/#", "both", 2, "here/", "there/long/"),
+    Topic("", "both", 1, "one", "another/name"),
+    Topic("plain/+", "both", 0),
+]
+PAIRS = {
+    "here/a/x": "there/long/a/x",
+    "here/a": "there/long/a",
+    "one": "another/name",
+    "plain/x": "plain/x",
+    "here/b": "here/b",
+}
+
+
+def messages(names):
+    found = [ack(PUBREC, 7), packet(0xD0)]
+    for k, name in enumerate(sorted(names)):
+        for size in (0, 5, 110, 126, 127, 300, 17000):
+            found.append(publish(name, bytes((k + 65,)) * size, k % 3, 9, retain=True))
+    return found
+
+
+class TestMapper(unittest.TestCase):
+    def moved(self, side, data, step, room):
+        mapper = Mapper(TOPICS, side, 64)
+        out = bytearray(room)
+        found = bytearray()
+        start = 0
+        while start < len(data) or mapper.end:
+            end = min(len(data), start + step)
+            n = mapper.move(data, start, end, out, 0, room)
+            found += out[:n]
+            start += mapper.used
+        return bytes(found)
+
+    def test_each_topic_gets_its_name_on_the_other_side(self):
+        pairs = dict(PAIRS)
+        back = {there: here for here, there in pairs.items()}
+        for side, names in ((0, pairs), (1, back)):
+            sent = messages(names)
+            wanted = []
+            for data in sent:
+                if data[0] >> 4 == 3:
+                    topic, payload, qos, packet_id = read_publish(data)
+                    data = publish(names[topic.decode()], payload, qos, packet_id, retain=True)
+                wanted.append(data)
+            for step, room in ((1 << 20, 1 << 20), (1 << 20, 3), (1, 64), (7, 11), (640, 640)):
+                found = self.moved(side, b"".join(sent), step, room)
+                self.assertEqual(split(found)[0], wanted, (side, step, room))
+
+    def test_a_topic_that_is_too_long_ends_the_connection(self):
+        with self.assertRaises(OSError):
+            self.moved(1, publish("x" * 72, b""), 640, 640)
+
+
+class Bridge:
+    ins = outs = TOPICS
+    conn = 0
+
+
+class TestMapped(unittest.TestCase):
+    def setUp(self):
+        broker = Broker(Limits(), Settings(sys_interval=0))
+        broker._loop()
+        self.socket = Stream()
+        self.mapped = Mapped(broker, Bridge, self.socket)
+
+    def test_a_write_is_never_reported_whole_while_something_waits(self):
+        """Otherwise the loop would not wait until the socket is writable."""
+        sent = messages(PAIRS)
+        data = b"".join(sent)
+        taken = [0, None, 1, 5, 200, None, 1 << 20]
+        self.socket.write_some = lambda n: (
+            min(n, taken[len(self.socket.received) % 7] or 1) or None
+        )
+        at = idle = 0
+        while at < len(data):
+            n = min(640, len(data) - at)
+            done = self.mapped.write(data, at, n) or 0
+            self.assertLessEqual(done, n)
+            if done == n:
+                self.assertEqual(self.mapped.out_at, self.mapped.out_end)
+            idle = 0 if done else idle + 1
+            self.assertLess(idle, 2000)
+            at += done
+        found = split(self.socket.received)[0]
+        self.assertEqual(len(found), len(sent))
+        names = [read_publish(data)[0].decode() for data in found if data[0] >> 4 == 3]
+        self.assertEqual(set(names), set(PAIRS.values()))
+
+    def test_a_read_gives_no_more_than_there_is_space_for(self):
+        sent = messages(PAIRS.values())
+        self.socket.sent += b"".join(sent)
+        found = bytearray()
+        buf = bytearray(50)
+        while True:
+            n = self.mapped.readinto(buf, 1 + len(found) % 50)
+            if n is None:
+                break
+            self.assertLessEqual(n, 1 + len(found) % 50)
+            found += buf[:n]
+        names = [read_publish(data)[0].decode() for data in split(found)[0][2:]]
+        self.assertEqual(set(names), set(PAIRS))
+        self.socket.ended = True
+        self.assertEqual(self.mapped.readinto(buf, 50), 0)

@@ -1,0 +1,120 @@
+# bridge_case.py - a broker with bridges to other brokers that are fakes: the test is the other
+# broker, on the other end of a fake stream.
+from broker_case import BrokerCase
+from fakes import Client, Stream
+from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, read_publish
+
+from slotmq.bridge import link
+
+ACCEPTED, RESUMED = b"\x20\x02\0\0", b"\x20\x02\1\0"
+REMOTE = "192.0.2.1:1883"
+
+
+class Network:
+    """What link.py asks to connect: `addresses` were dialled; who dials a port of `down` fails."""
+
+    def __init__(self):
+        self.addresses = []
+        self.streams = []
+        self.down = set()
+        self.noise = 0
+
+    def install(self):
+        link.find, link.dial, link.noise = self.find, self.dial, lambda: self.noise
+
+    def find(self, host, port):
+        return [(host, port)]
+
+    def dial(self, found, bind, nodelay):
+        self.addresses.append(found)
+        if found[1] in self.down:
+            raise OSError(111)
+        self.streams.append(Stream())
+        return self.streams[-1], found
+
+
+class Remote(Client):
+    """The other broker on one connection; as a receiver it does what the standard says."""
+
+    def __init__(self, stream, held=None):
+        super().__init__(stream)
+        self.held = set() if held is None else held  # QoS 2 ids between PUBLISH and PUBREL
+
+    def receive(self):
+        """Take what has come and acknowledge it; -> the other packets."""
+        rest = []
+        for data in self.packets():
+            if data[0] >> 4 == 3:
+                topic, payload, qos, packet_id = read_publish(data)
+                if packet_id not in self.held:
+                    self.messages.append((topic, payload, qos))
+                if qos:
+                    self.send(ack(PUBACK if qos == 1 else PUBREC, packet_id))
+                if qos == 2:
+                    self.held.add(packet_id)
+            elif data[0] == PUBREL:
+                self.held.discard(data[2] << 8 | data[3])
+                self.send(ack(PUBCOMP, data[2] << 8 | data[3]))
+            elif data[0] == PUBREC:
+                self.send(ack(PUBREL, data[2] << 8 | data[3]))
+            else:
+                rest.append(data)
+        return rest
+
+
+class BridgeCase(BrokerCase):
+    def start(self, limits=None, **settings):
+        super().start(limits, **settings)
+        self.network = Network()
+        self.network.install()
+
+    def tearDown(self):
+        for each in self.broker.outgoing.every if self.broker.outgoing else ():
+            self.broker.end(each.conn, 9)
+            self.broker.loop.finish_turn = self.broker.outgoing.inner_finish_turn
+            self.world.turn()
+        if self.broker.outgoing:
+            self.broker.outgoing = None
+        super().tearDown()
+
+    def bridge(self, *topics, addresses=(REMOTE,), **options):
+        options = {"remote_clientid": "edge", "notifications": False} | options
+        self.one = self.broker.bridge("up", addresses, topics, **options)
+        self.world.turn(2)
+        return self.one
+
+    def remote(self, answer=ACCEPTED, held=None):
+        """The other end of the newest connection, which has answered CONNECT."""
+        remote = Remote(self.network.streams[-1], held)
+        self.world.turn()
+        self.connect = remote.packets()
+        remote.send(answer)
+        self.world.turn(3)
+        return remote
+
+    def dialled(self):
+        """Wait for the next connection."""
+        count = len(self.network.streams)
+        while len(self.network.streams) == count:
+            self.wait(1)
+
+    def subacks(self, remote, count=1):
+        """Grant what the bridge subscribes to; -> the SUBSCRIBEs."""
+        found = [data for data in remote.packets() if data[0] == 0x82]
+        self.assertEqual(len(found), count)
+        for data in found:
+            remote.send(b"\x90\x03" + data[2:4] + data[-1:])
+        self.world.turn(2)
+        return found
+
+    def lose(self, remote, answer=RESUMED):
+        """The connection is lost, and comes back; -> its other end."""
+        remote.leave()
+        self.dialled()
+        return self.remote(answer, remote.held)
+
+    def deliver(self, remote, turns=6):
+        """The other broker takes and acknowledges what comes."""
+        for _ in range(turns):
+            remote.receive()
+            self.world.turn()

@@ -1,0 +1,108 @@
+# conf.py - the keys of mosquitto.conf that belong to the `connection NAME` above them. Loaded on
+# demand by config/other_keys.py; owns nothing: Settings.connections has the Options. Allocates.
+#
+# A row of KEYS is an attribute of Options, its kind and the kind's bounds, as in
+# config/mosquitto_conf.py; MORE has the other keys; `=` before a key: another name of it. Kinds
+# that are not there are functions below.
+from slotmq.bridge.options import Options, Topic, address_of
+
+KEYS = """\
+remote_clientid text
+local_clientid text
+remote_username text
+remote_password text
+local_username text
+cleansession flag
+local_cleansession flag
+keepalive_interval number 0 65535
+restart_timeout pauses
+try_private flag
+notifications flag
+notifications_local_only flag
+notification_topic text
+bridge_bind_address text
+bridge_protocol_version word mqttv311
+"""
+MORE = """\
+connection begin
+addresses hosts
+address = addresses
+topic topics
+clientid = remote_clientid
+username = remote_username
+password = remote_password
+"""
+_TOPIC = 'FILTER, perhaps out, in or both, a QoS, and a prefix here and one there ("": none)'
+
+
+def take(reader, key, value):
+    """A line with such a key."""
+    bridges = reader.settings.connections
+    row = _row(key)
+    if row[1] == "=":
+        row = _row(row[2])
+    kind = {"begin": _begin, "hosts": _hosts, "topics": _topics, "pauses": _pauses}.get(row[1])
+    if key != "connection" and not bridges:
+        raise ValueError("a connection above it")
+    if kind:
+        kind(reader, bridges, value)
+        bridges = reader.settings.connections
+    else:
+        setattr(bridges[-1], row[0], getattr(reader, row[1])(row[2:], value))
+    bridges[-1].lines.append((row[0], value))
+
+
+def check(reader):
+    """What needs the whole file."""
+    for each in reader.settings.connections:
+        try:
+            each.check(reader.limits, reader.settings)
+        except ValueError as error:
+            reader.fail(each.at, "connection", "%s, for %s" % (error, each.name))
+    most = reader.limits.connections
+    if len(reader.settings.connections) > most:
+        at = reader.settings.connections[most].at
+        reader.fail(at, "connection", "at most %d, see limit connections" % most)
+
+
+def _row(key):
+    for line in (KEYS + MORE).split("\n"):
+        if line.startswith(key + " "):
+            return line.split()
+    raise KeyError(key)
+
+
+def _begin(reader, bridges, value):
+    name = reader.text((), value)
+    if name in [each.name for each in bridges]:
+        raise ValueError("a name that no earlier connection has")
+    if not bridges:
+        reader.settings.connections = bridges = []
+    one = Options(name)
+    one.at = reader.at
+    one.lines = []
+    one.place = reader.place(reader.at)
+    bridges.append(one)
+
+
+def _hosts(reader, bridges, value):
+    bridges[-1].addresses = [address_of(each) for each in reader.text((), value).split()]
+
+
+def _topics(reader, bridges, value):
+    words = ["" if word == '""' else word for word in value.split()]
+    if not 1 <= len(words) <= 5:
+        raise ValueError(_TOPIC)
+    if len(words) > 2:
+        words[2] = reader.number((0, 2), words[2])
+    try:
+        bridges[-1].topics.append(Topic(*words))
+    except ValueError as error:
+        raise ValueError("%s: %s" % (error, _TOPIC))
+
+
+def _pauses(reader, bridges, value):
+    times = [reader.number((1, 3600), word) for word in value.split()]
+    if not 1 <= len(times) <= 2 or times != sorted(times):
+        raise ValueError("seconds, or the least and the most of them")
+    bridges[-1].restart_timeout = tuple(times) if len(times) == 2 else times[0]

@@ -1,0 +1,417 @@
+# link.py - one bridge: its connection to the other broker, from the first attempt to its end, and
+# the session behind it.
+#
+# Owns a slot of `connections`, also while there is no connection, so that no crowd of clients
+# takes it; and the session of its local client id, with a subscription for each topic that goes
+# out. The slot counts as a connected client. While the bridge waits, it is itself the slot's
+# stream, which takes nothing; then the stream is the socket, or the Mapped of bridge/mapping.py.
+#
+#   WAITING     until `due`; then a name may still be looked up
+#   CONNECTING  the slot is NEW, as one that waits for CONNECT, so connect_timeout ends it; CONNECT
+#               leaves as soon as the socket is writable
+#   UP          CONNACK has come: the session is the slot's, and everything is as for a client
+#
+# Both sides of PUBLISH and its acknowledgements look alike, so what differs from a client are only
+# the packets here: CONNECT, CONNACK, SUBSCRIBE, SUBACK, PINGREQ, PINGRESP. Control plane:
+# allocates.
+from slotmq.delivery import lifecycle
+from slotmq.delivery.outgoing import space
+from slotmq.embed import publishing
+from slotmq.embed.client_packets import field, packet_of
+from slotmq.fast import copy, unref
+from slotmq.platform import ondemand
+from slotmq.platform.dial import dial, find, host_name, noise
+from slotmq.platform.runtime import const
+
+_NONE = const(0xFFFF)
+_NEW = const(1)
+_CONNECTED = const(2)
+_BLOCKED = const(2)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+_REFUSED = const(5)
+_TIMED_OUT = const(8)
+_ACCEPTED = const(15)
+_OK = const(0)
+_EMFILE = const(24)
+_BODY = const(3)
+_END = const(4)
+_TOTAL = const(5)
+_WARNING = const(2)
+_NOTICE = const(4)
+_POLL = const(1 | 4 | 16)  # for reading, for writing, for a reset
+_CLEAN = const(2)
+_STATE_WILL = const(4 | 8 | 32)  # with QoS 1, retained
+_PASSWORD = const(64)
+_USER_NAME = const(128)
+_PRIVATE = const(0x80)  # in the protocol level: this client is a bridge
+_BAD_LEVEL = const(1)
+_FAILURE = const(0x80)
+_FIRST_ID = const(65500)  # of SUBSCRIBE: those of deliveries are lower
+_ANSWER = const(200)  # tenths of a second that SUBACKs may take
+_NEXT_ADDRESS = const(10)  # tenths of a second until the next address is tried
+_WAITING = const(0)
+_CONNECTING = const(1)
+_UP = const(2)
+_STATES = ("waiting", "connecting", "up")
+
+
+class Bridge:
+    def __init__(self, owner, options):
+        self.owner = owner
+        self.broker = owner.broker
+        self.options = options
+        name = options.remote_clientid or "%s.%s" % (host_name(), options.name)
+        self.remote_id = name.encode()
+        self.local_id = (options.local_clientid or "local." + name).encode()
+        clean = options.local_cleansession
+        self.is_clean = options.cleansession if clean is None else clean
+        self.state_topic = options.notification_topic or "$SYS/broker/connection/%s/state" % name
+        self.ins = [topic for topic in options.topics if topic.comes_in]
+        self.outs = [topic for topic in options.topics if topic.goes_out]
+        self.is_private = options.try_private
+        self.is_mapped = options.is_mapped()
+        self.conn = self.session = _NONE
+        self.is_held = False  # has it a slot without a session?
+        self.stream = self
+        self.state = _WAITING
+        self.due = 0  # tenths of a second: the next attempt, or the next PINGREQ
+        self.limit = 0  # until when the SUBACKs must have come
+        self.asked = self.answered = 0  # of the topics that come in
+        self.address = self.attempts = 0
+        self.pause = 0  # tenths of a second: the last one between two attempts
+        self.losses = 0  # how often a connection that was up has ended
+        self.is_soon = False  # must the next attempt follow at once?
+        self.is_new = True  # has the other broker not had our retained messages yet?
+        self.is_told = True  # has it been said that it is up?
+        most = self.broker.limits.client_id_bytes
+        if len(self.local_id) > most:
+            raise ValueError("a local client id of at most %d bytes: client_id_bytes" % most)
+        size = len(self._connect())
+        if size > self.broker.conns.tx_bytes:
+            raise ValueError("limit tx_bytes %d for its CONNECT" % size)
+
+    # As the stream of its slot, while there is no connection
+
+    def write(self, buf, off, n):
+        return None
+
+    def send(self, data):
+        return 0
+
+    def publish(self):
+        """Marks a client that is part of the program, see access/owners.py."""
+
+    def fileno(self):
+        return -1
+
+    def close(self):
+        pass
+
+    def go_on(self):
+        pass
+
+    # Steps
+
+    def begin(self):
+        """Open the session, which is kept from now on whether or not there is a connection."""
+        self._hold()
+        broker = self.broker
+        if self.conn == _NONE:
+            raise OSError(_EMFILE, "full: limit connections")
+        self._tell(b"0")
+        if self.is_clean:
+            return
+        mask = broker._log_mask
+        broker._log_mask = 0  # nobody has connected yet
+        is_open = self._enter()
+        broker._log_mask = mask
+        if not is_open:
+            broker.end(self.conn, _REFUSED)
+            self.is_held = False
+            raise OSError(_EMFILE, "full: limit connections, sessions, users")
+        lifecycle.detach(broker, self.conn)
+        broker.conns.state[self.conn] = _NEW
+        self.is_held = True
+
+    def step(self):
+        """Called after each turn."""
+        conns = self.broker.conns
+        now = self.broker.now
+        if self.conn == _NONE or conns.stream[self.conn] is not self.stream:
+            self._lost()
+            if self.conn == _NONE:
+                return
+        if self.state == _WAITING:
+            conns.opened[self.conn] = now  # it is not late
+            if now >= self.due:
+                self._dial()
+        elif conns.state[self.conn] == _CONNECTED:
+            if not self.is_told:
+                self.is_told = True
+                self._say_up()
+            self._keep()
+
+    def stop(self):
+        """Leave: the other broker publishes no will."""
+        conns = self.broker.conns
+        is_up = self.state == _UP and conns.stream[self.conn] is self.stream
+        if is_up and self._put(b"\xe0\0"):
+            conns.tx_limit[self.conn] = conns.tx_end[self.conn]
+
+    def _hold(self):
+        # Take the slot.
+        broker = self.broker
+        self.state = _WAITING
+        self.stream = self
+        self.conn = conn = broker.opened(self)
+        if conn == _NONE:
+            return
+        broker.conns.quota[conn] = [_NONE, 1, 0, None]
+        broker.loop.of_stream[self] = conn
+        self.is_held = True
+
+    def _dial(self):
+        broker = self.broker
+        conns = broker.conns
+        loop = broker.loop
+        host, port = self.options.addresses[self.address]
+        try:
+            found = find(host, port)
+            if found is None:
+                return
+            found = found[self.attempts % len(found)]
+            self.attempts += 1
+            nodelay = loop.lwip or broker.settings.set_tcp_nodelay
+            socket, peer = dial(found, self.options.bridge_bind_address, nodelay)
+        except OSError as error:
+            self._log(_NOTICE, "cannot connect to %s:%d (%s)" % (host, port, error))
+            self._retry()
+            return
+        stream = self.owner.stream_of(self, socket)
+        conn = self.conn
+        del loop.of_stream[self]
+        self.stream = conns.stream[conn] = stream
+        loop.of_stream[stream] = conn
+        conns.source[conn] = peer
+        conns.opened[conn] = broker.now
+        packet = self._connect()
+        base = conn * conns.tx_bytes
+        copy(conns.tx, base, packet, 0, len(packet))
+        conns.tx_end[conn] = base + len(packet)
+        conns.out[conn] = _BLOCKED
+        self.state = _CONNECTING
+        loop.poller.register(stream, _POLL)
+
+    def _lost(self):
+        # The connection has ended, and its slot is another's.
+        self.is_held = False
+        if self.is_clean:
+            self.session = _NONE
+        if self.state == _UP:
+            self.losses += 1
+            self._tell(b"0")
+            self.address = -1
+            self.pause = 0
+        if self.state != _WAITING:
+            self._retry()
+        self._hold()
+
+    def _retry(self):
+        # Decorrelated jitter: between the first pause and three times the last one.
+        options = self.options
+        self.state = _WAITING
+        if self.is_soon:
+            self.is_soon = False
+            self.due = self.broker.now
+            return
+        self.address = (self.address + 1) % len(options.addresses)
+        times = options.restart_timeout
+        if isinstance(times, int):
+            self.pause = times * 10
+        else:
+            low, high = times
+            wide = max(1, (self.pause or low * 10) * 3 - low * 10)
+            self.pause = min(high * 10, low * 10 + noise() % wide)
+        self.due = self.broker.now + (
+            min(self.pause, _NEXT_ADDRESS) if self.address else self.pause
+        )
+
+    def _keep(self):
+        # What an open connection needs: SUBSCRIBE for what comes in, and PINGREQ.
+        broker = self.broker
+        while self.asked < len(self.ins):
+            topic = self.ins[self.asked]
+            name = field((_FIRST_ID + self.asked).to_bytes(2, "big"))[2:] + field(topic.filters[1])
+            if not self._put(packet_of(0x82, name + bytes((topic.qos,)))):
+                return
+            self.asked += 1
+            self.limit = broker.now + _ANSWER
+        if self.answered < self.asked and broker.now >= self.limit:
+            self._log(_WARNING, "no SUBACK in %d s" % (_ANSWER // 10))
+            broker.end(self.conn, _TIMED_OUT)
+        elif broker.now >= self.due and self.options.keepalive_interval and self._put(b"\xc0\0"):
+            self.due = broker.now + self.options.keepalive_interval * 10
+
+    def _put(self, packet):
+        # Send a packet; False: not now.
+        at = space(self.broker, self.conn, len(packet))
+        if at < 0:
+            return False
+        copy(self.broker.conns.tx, at, packet, 0, len(packet))
+        self.broker.flush(self.conn)
+        return True
+
+    def _connect(self):
+        options = self.options
+        flags = _CLEAN if options.cleansession else 0
+        body = field(self.remote_id)
+        if options.notifications and not options.notifications_local_only:
+            flags |= _STATE_WILL
+            body += field(self.state_topic.encode()) + field(b"0")
+        if options.remote_username is not None:
+            flags |= _USER_NAME
+            body += field(options.remote_username.encode())
+            if options.remote_password is not None:
+                flags |= _PASSWORD
+                body += field(options.remote_password.encode())
+        level = 4 | (_PRIVATE if self.is_private else 0)
+        head = b"\0\4MQTT" + bytes((level, flags)) + options.keepalive_interval.to_bytes(2, "big")
+        return packet_of(0x10, head + body)
+
+    # What comes from the other broker
+
+    def connected(self, pkt, buf):
+        """CONNACK; a result."""
+        at = pkt[_BODY]
+        if pkt[_TOTAL] != 4 or not self.broker.conns.is_empty(self.conn):
+            return _MALFORMED
+        code = buf[at + 1]
+        if code == _BAD_LEVEL and self.is_private:
+            self.is_private = False  # it knows no bridges: at once again, as an ordinary client
+            self.is_soon = True
+            return _REFUSED
+        if code:
+            self._log(_WARNING, "refused by the other broker (return code %d)" % code)
+            return _REFUSED
+        present = buf[at] & 1
+        if not present:
+            self._forget_received()
+        if not self._enter():
+            self._log(_WARNING, "no space here: sessions, users or subscriptions")
+            return _REFUSED
+        if present and not self.is_new:
+            self._drop_scans()
+        self.is_new = self.is_told = False
+        self.state = _UP
+        self.asked = self.answered = self.attempts = 0
+        self.due = self.broker.now + self.options.keepalive_interval * 10
+        self.broker.turn_soon = 1
+        return _ACCEPTED
+
+    def answer(self, pkt, buf):
+        """SUBACK, UNSUBACK or PINGRESP; a result."""
+        if buf[pkt[_BODY] - 2] == 0xD0:
+            return _OK
+        at = pkt[_BODY]
+        if pkt[_END] - at != 3:
+            return _MALFORMED
+        index = (buf[at] << 8 | buf[at + 1]) - _FIRST_ID
+        if not 0 <= index < self.asked:
+            return _PROTOCOL
+        self.answered += 1
+        if buf[at + 2] >= _FAILURE:
+            text = self.ins[index].filters[1].decode()
+            self._log(_WARNING, "the other broker does not grant %r" % text)
+        return _OK
+
+    # The session
+
+    def _enter(self):
+        # Give the slot its session, as CONNECT does; False: a table is full.
+        broker = self.broker
+        conns = broker.conns
+        conn = self.conn
+        self.is_held = False
+        conns.stream[conn] = self  # for this moment: a client of the program itself
+        user = self.options.local_username
+        result = ondemand.take("protocol.connect", broker.now).connect(
+            broker,
+            conn,
+            self.local_id,
+            user.encode() if user else None,
+            _CLEAN if self.is_clean else 0,
+            self.options.keepalive_interval,
+        )
+        conns.stream[conn] = self.stream
+        conns.tx_end[conn] = conn * conns.tx_bytes  # without the answer
+        if result != _ACCEPTED:
+            self.is_held = True
+            return False
+        self.session = session = conns.session[conn]
+        if not self.is_clean:  # whatever persistent_client_expiration says
+            broker.five.set_expiry(broker, session, 0x3FFFFFFF)
+        self._subscribe(session)
+        return True
+
+    def _subscribe(self, session):
+        broker = self.broker
+        subs = broker.subscriptions
+        wanted = [topic.filters[0] for topic in self.outs]
+        sub = broker.sessions.first_sub[session]
+        while sub != _NONE:
+            after = subs.next_in_session[sub]
+            end = len(broker.work)
+            at = subs.filter_text(subs.node[sub], broker.work, end)
+            if bytes(broker.work[at:end]) not in wanted:  # of an earlier configuration
+                subs.remove(broker.sessions, sub)
+            sub = after
+        add = ondemand.take("protocol.subscribe", broker.now).add
+        for topic in self.outs:
+            name = topic.filters[0]
+            if add(broker, session, name, 0, len(name), topic.qos) >= _FAILURE:
+                self._log(_WARNING, "may not or cannot subscribe to %r" % name.decode())
+
+    def _drop_scans(self):
+        # The other broker has our retained messages: what has changed since waits in the session.
+        broker = self.broker
+        sub = broker.sessions.first_sub[self.session]
+        while sub != _NONE:
+            broker.subscriptions.scan[sub] = 0
+            sub = broker.subscriptions.next_in_session[sub]
+        broker.sessions.scans[self.session] = 0
+
+    def _forget_received(self):
+        # The other broker has no session, so it sends no PUBREL, and uses the ids anew.
+        broker = self.broker
+        sessions = broker.sessions
+        session = self.session
+        while session != _NONE and sessions.id_count[session]:
+            at = session * sessions.received + sessions.id_count[session] - 1
+            if sessions.id_msg is not None and sessions.id_msg[at] != _NONE:
+                lifecycle.publish_stored(broker, sessions.id_msg[at], session)
+            msg = sessions.remove_received(session, at)
+            if msg != _NONE:
+                unref(broker.tables, msg)
+
+    # What is said about it
+
+    def _say_up(self):
+        # Here and there; not from connected(), since a packet is handled then.
+        self._tell(b"1")
+        options = self.options
+        if options.notifications and not options.notifications_local_only:
+            self._put(packet_of(0x31, field(self.state_topic.encode()) + b"1"))
+        self._log(_NOTICE, "up")
+
+    def _tell(self, text):
+        if self.options.notifications:
+            publishing.send(self.broker, self.state_topic.encode(), text, 1, True)
+
+    def _log(self, bit, text):
+        if self.broker.log_mask & bit:
+            self.broker.log(bit, "Bridge %r: %s." % (self.options.name, text))
+
+    def text(self):
+        """Its state as a word."""
+        return _STATES[self.state]

@@ -1,0 +1,26 @@
+# start.py - begins bridges: those of the configuration at the start, and those of Broker.bridge().
+# Loaded on demand; owns nothing; allocates.
+from slotmq.bridge.bridges import Bridges
+from slotmq.bridge.options import Options
+from slotmq.config.settings import ConfError
+
+
+def options(name, addresses, topics, values):
+    """The Options that Broker.bridge() is given."""
+    if isinstance(addresses, str):
+        addresses = (addresses,)
+    return Options(name, addresses, topics, **values)
+
+
+def add(broker, options):
+    """Begin one bridge; -> it."""
+    return (broker.outgoing or Bridges(broker)).add(options)
+
+
+def start(app):
+    """Begin the bridges of an App's configuration. ConfError: limits are too low for one."""
+    for each in app.settings.connections:
+        try:
+            add(app.broker, each)
+        except ValueError as error:
+            raise ConfError("%s: connection: expected %s" % (each.place, error))
