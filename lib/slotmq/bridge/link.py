@@ -9,7 +9,8 @@
 #   WAITING     until `due`; then a name may still be looked up
 #   CONNECTING  the slot is NEW, as one that waits for CONNECT, so connect_timeout ends it; CONNECT
 #               leaves as soon as the socket is writable
-#   UP          CONNACK has come: the session is the slot's, and everything is as for a client
+#   UP          CONNACK has come: the session is the slot's, and everything is as for a client; it
+#               is said when each SUBACK has come
 #
 # Both sides of PUBLISH and its acknowledgements look alike, so what differs from a client are only
 # the packets here: CONNECT, CONNACK, SUBSCRIBE, SUBACK, PINGREQ, PINGRESP. Control plane:
@@ -147,10 +148,10 @@ class Bridge:
             if now >= self.due:
                 self._dial()
         elif conns.state[self.conn] == _CONNECTED:
-            if not self.is_told:
+            self._keep()
+            if not self.is_told and self.answered == len(self.ins):
                 self.is_told = True
                 self._say_up()
-            self._keep()
 
     def stop(self):
         """Leave: the other broker publishes no will."""
