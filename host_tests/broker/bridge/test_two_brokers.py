@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,12 @@ def two(request: pytest.FixtureRequest, tmp_path: Path, runtime: str) -> Iterato
         yield Two(stack, tmp_path, runtime, request.param)
 
 
+def has_all(name: str, wanted: list[bytes], client: Collector) -> bool:
+    """Are the topics of both levels of QoS complete?"""
+    at_1, at_2 = (client.came.get(name + qos, []) for qos in "12")
+    return {*at_1} == {*wanted[::2]} and len(at_2) >= len(wanted[1::2])
+
+
 def test_topics_pass_both_ways_with_their_prefixes(two: Two) -> None:
     two.bridge("topic t/# both 2 here/ over/there/", "topic out out 1")
     two.wait_up()
@@ -108,13 +115,7 @@ def test_a_link_that_is_cut_loses_nothing_and_doubles_no_qos_2(two: Two, prefixe
             two.link.up()
     assert two.link.cuts >= 2
     for client, name in ((there, f"{far}q/out/"), (here, "q/in/")):
-        client.wait_for(
-            lambda c, name=name: (
-                {*c.came.get(name + "1", ())} == {*wanted[::2]}
-                and len(c.came.get(name + "2", ())) >= 30
-            ),
-            "all of them",
-        )
+        client.wait_for(partial(has_all, name, wanted), "all of them")
         came = client.came[name + "2"]
         if client is here and two.there.runtime == PEER:
             # mosquitto 2.0 sends PUBLISH again after its PUBREL, if that was lost with two
