@@ -90,7 +90,7 @@ class TlsStream:
             return None
         done = 0
         while done < n and not self.waits:
-            k = min(n - done, _CONTENT)
+            k = min(n - done, self.owner.most)
             if self._write(buf, off + done, k) is None:
                 self.waits = k
                 self._poll()
@@ -141,7 +141,8 @@ class Tls:
         self.ready = set()  # streams that may have input left
         self.shaking = []  # streams whose handshake is under way, the oldest first
         self.has_shaken = False  # has a handshake gone on in this turn? Only one does.
-        self.filler = bytearray(_CONTENT)
+        self.filler = loop.conns.tx  # any bytes
+        self.most = min(_CONTENT, len(self.filler))  # bytes that are written at once
         self.streams = {}  # socket: TlsStream
         loop.callbacks.insert(0, self.handle)
         self.index = -len(loop.callbacks)

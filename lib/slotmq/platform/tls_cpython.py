@@ -165,6 +165,7 @@ class TlsStream:
         self.tls.ready.discard(self)
         self._say_goodbye()
         self._sock.close()
+        self.sock = None  # else it would wait for the collector
 
     def _say_goodbye(self):
         # close_notify, once; without it some clients report an attack.

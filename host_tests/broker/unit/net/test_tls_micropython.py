@@ -76,6 +76,7 @@ class Loop:
 
     def __init__(self):
         self.poller = self.broker = self.conns = self.listeners = self
+        self.tx = bytearray(5000)
         self.at_hand = self, {}, self.inner_ipoll, None, None
         self.of_stream = self.at_hand[1]
         self.callbacks = []
