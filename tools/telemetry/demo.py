@@ -1,8 +1,8 @@
 """`slotmq telemetry demo`: from recording boards to a report, all on this computer.
 
 The boards are brokers on loopback that record. Sensors publish through them, a power cut (kill -9)
-ends each boot, and each boot is harvested over MQTT. The harvest becomes tables and a report. A
-generated season is appended: weeks of recordings with all faults that recordings can have.
+ends each boot, and each boot is harvested over MQTT. The harvest becomes tables and a report,
+together with ten days of a farm (season/greenhouse.py) with a few faults, which the report names.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def field(folder: Path, harvest: Callable[[Board], None]) -> int:
 
 @click.command(short_help="Record, harvest, make tables and a report, on this computer.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--season/--no-season", "generated", default=True,
-              help="Add weeks of recordings of simulated boards [yes].")  # fmt: skip
+@click.option("--farm/--no-farm", "generated", default=True,
+              help="Add ten days of three simulated boards on a farm [yes].")  # fmt: skip
 @click.pass_context
 def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
     """Start brokers that record, harvest them, and make tables and a report.
@@ -149,7 +149,8 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
     Everything is written to FOLDER, which must be empty or not exist.
     """
     from ..harvest.command import harvest as fetch
-    from . import command
+    from . import command, manifest, names
+    from .season import greenhouse
 
     if folder.exists() and any(folder.iterdir()):
         raise ToolError(f"{folder} is not empty")
@@ -161,7 +162,10 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
 
     sent = field(folder, harvest)
     click.echo(f"demo: {BOARDS} boards recorded {sent} messages and a power cut in each boot")
-    if generated:  # last: each harvest would report its damaged bundles
-        command.generate(bundles)
+    if generated:
+        grown = greenhouse.grow(bundles, len(manifest.read(bundles)))
+        click.echo(f"farm: {len(grown.taken):,} records of {len(greenhouse.NAMES)} boards")
+        tables.mkdir()
+        (tables / names.FILE).write_text(greenhouse.TOML)
     ctx.invoke(command.ingest, harvest=bundles, tables=tables)
     ctx.invoke(command.report, tables=tables, file=page)
