@@ -45,6 +45,8 @@ alloc_emergency_exception_buf const heap_lock heap_unlock implementation ipoll m
 mem_free micropython modify native print_exception ptr ptr16 ptr32 ptr8 readinto register
 threshold ticks_add ticks_diff ticks_ms uint unregister viper
 """
+# Attributes that these objects have on CPython only, and that are names of the package
+_CPYTHON_ONLY = "_accept callbacks closed writable"
 # Names that every MicroPython has in its flash (py/makeqstrdata.py, static_qstr_list, and the
 # modules of all ports). As short names they take no heap; one that a port lacks takes as much as
 # any other name.
@@ -85,7 +87,7 @@ _OF_BRIDGE = "losses text"
 # Methods of a Broker that its __getattr__ finds
 _FOUND = "bridge client close compact serve subscribe"
 # Methods of a Broker that no program calls
-_INTERNAL = "_loop closed detach_ending drain opened out_of_memory resume resume_scans"
+_INTERNAL = "closed detach_ending drain opened out_of_memory resume resume_scans"
 # Classes that are not exported, but whose objects are given to programs
 _GIVEN = ("Client",)
 # Methods of an object that replaces scram.Scram
@@ -155,11 +157,12 @@ class Names:
         }
         self.exported = {*_exported(program), *_GIVEN}
         self._used = {*_used(program), *self._texts}
-        theirs = {name for each in _OBJECTS for name in dir(each)}
+        theirs = {name for each in _OBJECTS for name in dir(each)} - set(_CPYTHON_ONLY.split())
         flash = set(_IN_FLASH.split())
         kept = theirs | self._texts
         kept |= set(f"{_MICROPYTHON} {_PUBLIC} {_FOUND} {_OF_BRIDGE} {_AUTHENTICATION}".split())
-        kept |= set(_methods_of(program, self.exported)) - set(_INTERNAL.split())
+        methods = set(_methods_of(program, self.exported)) - set(_INTERNAL.split())
+        kept |= {name for name in methods if name[0] != "_" or name[:2] == "__"}
         # a module that is loaded on demand is used as an object
         kept |= {
             m.name
