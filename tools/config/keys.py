@@ -45,6 +45,9 @@ client's certificate; no password is asked for
 use_subject_as_username|=|of the listener above it: `true`: the user is the whole subject in it
 tls_version|=|of the listener above it: the lowest version, `tlsv1.2` or `tlsv1.3`
 ciphers|=|of the listener above it: the ciphers of TLS 1.2, as `openssl ciphers` takes them
+psk_file|=|of the listener above it, which speaks TLS with [shared keys](tls.md#shared-keys), \
+with CPython 3.13: lines `IDENTITY:KEY`, the key in hexadecimal digits
+psk_hint|=|of the listener above it: what it tells clients beside that
 pid_file|=|where the process id is written
 persistence|=|keep what was promised [through a power cut](reliability.md#persistence)
 persistence_location|=|the folder for it

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from .. import cache, micropython
 from ..errors import ToolError
-from .peers import mosquitto, node, stubs, valgrind
+from .peers import mosquitto, node, python313, stubs, valgrind
 
 
 def main() -> int:
@@ -30,6 +30,7 @@ def _fetch_all() -> Iterator[str]:
     yield str(micropython.find(32))
     yield str(micropython.find(64))
     yield _first_line([*mosquitto.broker(), "-h"])
+    yield _first_line([*python313.command(), "--version"])
     runs_valgrind, valgrind_environment = valgrind.command()
     yield _first_line([*runs_valgrind, "--version"], valgrind_environment)
     for port in stubs.PACKAGES:

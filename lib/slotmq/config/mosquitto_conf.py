@@ -46,6 +46,8 @@ use_identity_as_username live flag_
 use_subject_as_username live flag_
 tls_version live word_ tlsv1.2 tlsv1.3
 ciphers live text_
+psk_file live file_
+psk_hint live text_
 pid_file start text
 persistence start flag
 persistence_location start text

@@ -32,8 +32,6 @@ ignored|mptcp=false|the listener accepts plain TCP, which such clients use too
 ignored|check_retain_source|a retained message stays when its publisher loses the right to it
 ignored|retain_expiry_interval|expired retained messages are removed at once
 refused|protocol=mqtt|only mqtt is served, neither WebSockets nor HTTP
-refused|psk_file psk_hint|there is no TLS with shared keys (older Pythons than 3.13 have none); \
-`certfile` and `keyfile` serve TLS
 refused|ciphers_tls1.3|Python cannot choose among the ciphers of TLS 1.3, all of which are good; \
 `ciphers` is for TLS 1.2
 refused|tls_engine tls_engine_kpass_sha1 tls_keyform|a key is read from `keyfile` in PEM only

@@ -19,6 +19,7 @@ from slotmq.platform.runtime import MICROPYTHON, const
 _COMMON_NAME = const(1)
 _SUBJECT = const(2)
 _PLACES = const(-1)
+_OF_PSK = "psk_file psk_hint ciphers use_identity_as_username"
 _OF_ALL = "certfile keyfile cafile require_certificate tls_version"
 # Keys that say what a certificate of a client is for, and need require_certificate
 _OF_CLIENTS = ("use_identity_as_username", "use_subject_as_username", "crlfile")
@@ -37,6 +38,8 @@ def _note(reader):
         )
     elif MICROPYTHON and reader.key not in _OF_ALL.split():
         text = "with TLS this needs CPython"
+    elif reader.key[:4] == "psk_" and not ondemand.take("platform.tls_cpython", 0).HAS_PSK:
+        text = "TLS with shared keys needs CPython 3.13; `certfile` and `keyfile` serve TLS"
     if text:
         ondemand.take("config.other_keys", 0).refuse(reader, reader.key, text)
     reader._section[4].setdefault(_PLACES, {})[reader.key] = reader.at
@@ -89,12 +92,18 @@ def listener_(reader, bounds, options):
         reader.fail(places.get(key, places[first]), key if key in places else first, text)
 
     before = reader.count
-    lacks = [key for key in ("certfile", "keyfile") if key not in places]
+    has_psk = "psk_file" in places or "psk_hint" in places
+    if has_psk:
+        for key in places:
+            if key not in _OF_PSK.split():
+                fail(key, "another listener for psk_file, without certificates and TLS 1.3")
+    wanted = ("psk_file", "psk_hint") if has_psk else ("certfile", "keyfile")
+    lacks = [key for key in wanted if key not in places]
     if lacks:
         text = "%s on the same listener, which never serves plain MQTT instead"
         fail(first, text % " and ".join(lacks))
     for key in _OF_CLIENTS:
-        if options.get(key) and not options.get("require_certificate"):
+        if options.get(key) and not (options.get("require_certificate") or has_psk):
             fail(key, "require_certificate true on the same listener")
     if options.get("require_certificate") and not (options.get("cafile") or options.get("capath")):
         fail("require_certificate", "cafile or capath on the same listener")
@@ -123,7 +132,7 @@ def _are_here(reader, options):
 
 def missing(options):
     """The files and folders that these settings of a listener name and that are not here."""
-    names = ("certfile", "keyfile", "cafile", "capath", "crlfile", "dhparamfile")
+    names = ("certfile", "keyfile", "cafile", "capath", "crlfile", "dhparamfile", "psk_file")
     paths = [options[key] for key in names if options.get(key)]
     return [path for path in paths if not _exists(path)]
 

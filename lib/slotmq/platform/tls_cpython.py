@@ -24,6 +24,7 @@ _IN = 1
 _OUT = 4
 _GONE = 8 | 16 | 32
 _LOST = 9
+HAS_PSK = hasattr(ssl.SSLContext, "set_psk_server_callback")
 _PIECE = 65536  # bytes of one recv(), and of plaintext in one write()
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 # Short names of what a subject consists of; others keep their long ones
@@ -46,6 +47,7 @@ class TlsStream:
         self.why = "TLS handshake not complete"  # for the log; None: it is
         self.mask = 0  # the events that the loop waits for
         self._sock = plain.sock
+        self.identity = None  # of a shared key
         self.is_blocked = False  # does the poller wait until the socket takes _rest?
         self._rest = b""
         self._incoming = ssl.MemoryBIO()
@@ -138,6 +140,7 @@ class TlsStream:
     def _shake_hands(self):
         if not self._receive():
             return 0
+        self._ssl.context.stream = self  # for _load_psk()
         try:
             self._ssl.do_handshake()
             self.why = None
@@ -145,6 +148,7 @@ class TlsStream:
             pass
         except OSError as error:
             self._fail(error)
+        self._ssl.context.stream = None
         self._rest += self._outgoing.read()
         if self._rest:
             self._flush()
@@ -183,7 +187,9 @@ class TlsStream:
 
     def user(self, is_whole):
         """The user that the client's certificate names: its subject as RFC 2253 writes it, or the
-        common name; "": it has none."""
+        common name; "": it has none. With a shared key its identity."""
+        if self.identity:
+            return self.identity
         subject = (self._ssl.getpeercert() or {}).get("subject", ())
         if is_whole:
             return ",".join("+".join(map(_written, each)) for each in reversed(subject))
@@ -284,6 +290,7 @@ def make_context(own):
         "capath": lambda path: context.load_verify_locations(capath=path),
         "crlfile": lambda path: _load_crl(context, path),
         "dhparamfile": context.load_dh_params,
+        "psk_file": lambda path: _load_psk(context, path, own["psk_hint"]),
         "ciphers": context.set_ciphers,
     }
     for key in steps:
@@ -305,8 +312,34 @@ _EXPECTED = {
     "capath": "a folder that `openssl rehash` has prepared",
     "crlfile": "a file with revocation lists in PEM",
     "dhparamfile": "a file of `openssl dhparam`",
+    "psk_file": "a file of identities and keys",
     "ciphers": "names of ciphers, as `openssl ciphers` takes them",
 }
+
+
+def _load_psk(context, path, hint):
+    # Versions below 1.3, since Python serves these only. Unknown identities get no key.
+    keys = {}
+    with open(path, encoding="utf-8") as file:
+        for at, line in enumerate(file, 1):
+            line = line.strip()
+            if line and line[0] != "#":
+                identity, _, key = line.rpartition(":")
+                try:
+                    keys[identity] = bytes.fromhex(key)
+                except ValueError:
+                    identity = ""
+                if not identity or not keys[identity]:
+                    text = "lines IDENTITY:KEY, the key in hexadecimal digits, also in line %d"
+                    raise _Wrong("psk_file", text % at)
+
+    def key_of(identity):
+        context.stream.identity = identity
+        return keys.get(identity, b"")
+
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("PSK")
+    context.set_psk_server_callback(key_of, hint)
 
 
 class _Wrong(Exception):
@@ -346,6 +379,8 @@ def _load_crl(context, path):
 
 def _warnings(own):
     # Is it the wrong time for the certificate?
+    if not own.get("certfile"):
+        return []
     try:
         dates = ssl._ssl._test_decode_cert(own["certfile"])
     except (AttributeError, OSError):
