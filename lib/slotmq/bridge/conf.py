@@ -21,7 +21,13 @@ notifications flag
 notifications_local_only flag
 notification_topic text
 bridge_bind_address text
-bridge_protocol_version word mqttv311
+bridge_protocol_version word mqttv311 mqttv31
+bridge_attempt_unsubscribe flag
+bridge_outgoing_retain flag
+round_robin flag
+start_type word automatic lazy once
+idle_timeout number 1 65535
+threshold number 1 65000
 """
 MORE = """\
 connection begin

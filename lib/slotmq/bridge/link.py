@@ -30,6 +30,7 @@ _CONNECTED = const(2)
 _BLOCKED = const(2)
 _MALFORMED = const(2)
 _PROTOCOL = const(3)
+_LEFT = const(1)
 _REFUSED = const(5)
 _TIMED_OUT = const(8)
 _ACCEPTED = const(15)
@@ -70,6 +71,11 @@ class Bridge:
         self.state_topic = options.notification_topic or "$SYS/broker/connection/%s/state" % name
         self.ins = [topic for topic in options.topics if topic.comes_in]
         self.outs = [topic for topic in options.topics if topic.goes_out]
+        self.requests = [(0x82, topic.filters[1], bytes((topic.qos,))) for topic in self.ins]
+        if options.bridge_attempt_unsubscribe and not options.cleansession:
+            names = [request[1] for request in self.requests]
+            gone = [topic.filters[1] for topic in self.outs if topic.filters[1] not in names]
+            self.requests += [(0xA2, name, b"") for name in gone]
         self.is_private = options.try_private
         self.is_mapped = options.is_mapped()
         self.conn = self.session = _NONE
@@ -78,7 +84,9 @@ class Bridge:
         self.state = _WAITING
         self.due = 0  # tenths of a second: the next attempt, or the next PINGREQ
         self.limit = 0  # until when the SUBACKs must have come
-        self.asked = self.answered = 0  # of the topics that come in
+        self.asked = self.answered = 0  # of `requests`
+        self.busy = self.pong = 0  # tenths of a second: last message, last PINGRESP
+        self.is_over = False  # has it ended for good (start_type once)?
         self.address = self.attempts = 0
         self.pause = 0  # tenths of a second: the last one between two attempts
         self.losses = 0  # how often a connection that was up has ended
@@ -145,13 +153,16 @@ class Bridge:
                 return
         if self.state == _WAITING:
             conns.opened[self.conn] = now  # it is not late
-            if now >= self.due:
+            if now >= self.due and self._wants():
                 self._dial()
         elif conns.state[self.conn] == _CONNECTED:
             self._keep()
-            if not self.is_told and self.answered == len(self.ins):
+            if not self.is_told and self.answered == len(self.requests):
                 self.is_told = True
                 self._say_up()
+            if self.options.start_type == "lazy" and self._is_idle():
+                self.stop()
+                self.broker.end(self.conn, _LEFT)
 
     def stop(self):
         """Leave: the other broker publishes no will."""
@@ -171,6 +182,25 @@ class Bridge:
         broker.conns.quota[conn] = [_NONE, 1, 0, None]
         broker.loop.of_stream[self] = conn
         self.is_held = True
+
+    def _wants(self):
+        # Is it to connect? If it is lazy, as soon as enough messages wait.
+        if self.options.start_type != "lazy":
+            return not self.is_over
+        session = self.session
+        sessions = self.broker.sessions
+        waiting = sessions.queued[session] + sessions.inflight[session] if session != _NONE else 0
+        return waiting >= self.options.threshold
+
+    def _is_idle(self):
+        # Has no message passed for idle_timeout?
+        sessions = self.broker.sessions
+        last = self.broker.conns.last_activity[self.conn]
+        if last != self.pong:
+            self.busy = last
+        last = max(self.busy, sessions.progress[self.session])
+        waits = sessions.queued[self.session] + sessions.inflight[self.session]
+        return not waits and self.broker.now - last >= self.options.idle_timeout * 10
 
     def _dial(self):
         broker = self.broker
@@ -209,11 +239,13 @@ class Bridge:
         self.is_held = False
         if self.is_clean:
             self.session = _NONE
+        self.is_over = self.options.start_type == "once" and not self.is_soon
         if self.state == _UP:
             self.losses += 1
             self._tell(b"0")
-            self.address = -1
             self.pause = 0
+            if not self.options.round_robin:
+                self.address = -1
         if self.state != _WAITING:
             self._retry()
         self._hold()
@@ -241,15 +273,15 @@ class Bridge:
     def _keep(self):
         # What an open connection needs: SUBSCRIBE for what comes in, and PINGREQ.
         broker = self.broker
-        while self.asked < len(self.ins):
-            topic = self.ins[self.asked]
-            name = field((_FIRST_ID + self.asked).to_bytes(2, "big"))[2:] + field(topic.filters[1])
-            if not self._put(packet_of(0x82, name + bytes((topic.qos,)))):
+        while self.asked < len(self.requests):
+            first, name, tail = self.requests[self.asked]
+            head = (_FIRST_ID + self.asked).to_bytes(2, "big")
+            if not self._put(packet_of(first, head + field(name) + tail)):
                 return
             self.asked += 1
             self.limit = broker.now + _ANSWER
         if self.answered < self.asked and broker.now >= self.limit:
-            self._log(_WARNING, "no SUBACK in %d s" % (_ANSWER // 10))
+            self._log(_WARNING, "no SUBACK or UNSUBACK in %d s" % (_ANSWER // 10))
             broker.end(self.conn, _TIMED_OUT)
         elif broker.now >= self.due and self.options.keepalive_interval and self._put(b"\xc0\0"):
             self.due = broker.now + self.options.keepalive_interval * 10
@@ -276,9 +308,10 @@ class Bridge:
             if options.remote_password is not None:
                 flags |= _PASSWORD
                 body += field(options.remote_password.encode())
-        level = 4 | (_PRIVATE if self.is_private else 0)
-        head = b"\0\4MQTT" + bytes((level, flags)) + options.keepalive_interval.to_bytes(2, "big")
-        return packet_of(0x10, head + body)
+        is_old = options.bridge_protocol_version == "mqttv31"
+        level = (3 if is_old else 4) | (_PRIVATE if self.is_private else 0)
+        head = field(b"MQIsdp" if is_old else b"MQTT") + bytes((level, flags))
+        return packet_of(0x10, head + options.keepalive_interval.to_bytes(2, "big") + body)
 
     # What comes from the other broker
 
@@ -312,17 +345,19 @@ class Bridge:
 
     def answer(self, pkt, buf):
         """SUBACK, UNSUBACK or PINGRESP; a result."""
-        if buf[pkt[_BODY] - 2] == 0xD0:
-            return _OK
         at = pkt[_BODY]
-        if pkt[_END] - at != 3:
+        first = buf[at - 2]
+        if first == 0xD0:
+            self.pong = self.broker.now
+            return _OK
+        if pkt[_END] - at != (3 if first == 0x90 else 2):
             return _MALFORMED
         index = (buf[at] << 8 | buf[at + 1]) - _FIRST_ID
         if not 0 <= index < self.asked:
             return _PROTOCOL
         self.answered += 1
-        if buf[at + 2] >= _FAILURE:
-            text = self.ins[index].filters[1].decode()
+        if first == 0x90 and buf[at + 2] >= _FAILURE:
+            text = self.requests[index][1].decode()
             self._log(_WARNING, "the other broker does not grant %r" % text)
         return _OK
 

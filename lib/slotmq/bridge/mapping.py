@@ -29,6 +29,7 @@ class Mapper:
         self.topics = topics
         self.side = side
         longest = max([len(prefix) for each in topics for prefix in each.prefixes] + [0])
+        self.mask = 255  # of the first byte of a PUBLISH
         self.head = bytearray(topic_bytes + _FIXED)
         self.made = bytearray(topic_bytes + longest + _FIXED)
         self.have = 0  # bytes of the head that have come
@@ -112,6 +113,7 @@ class Mapper:
             self.left = length
             self.end = put_length(made, 1, length)
         else:
+            made[0] &= self.mask
             size = head[at] << 8 | head[at + 1]
             self.left = length - 2 - size
             at += 2
@@ -144,6 +146,8 @@ class Mapped:
         limits = broker.limits
         self.inwards = Mapper(bridge.ins, 1, limits.topic_bytes)
         self.outwards = Mapper(bridge.outs, 0, limits.topic_bytes)
+        if not bridge.options.bridge_outgoing_retain:
+            self.outwards.mask = 254
         self.raw = bytearray(limits.rx_bytes)
         self.raw_at = self.raw_end = 0
         self.is_ended = False

@@ -53,6 +53,13 @@ class Options:
     notifications_local_only = False
     notification_topic = None
     bridge_bind_address = None
+    bridge_protocol_version = "mqttv311"
+    bridge_attempt_unsubscribe = True
+    bridge_outgoing_retain = True
+    round_robin = False
+    start_type = "automatic"
+    idle_timeout = 60  # seconds; this and the next are of start_type lazy
+    threshold = 10  # messages
     # Of the configuration: its keys and values, to see whether a reload has changed them
     lines = ()
     at = place = None
@@ -94,8 +101,10 @@ class Options:
         return size
 
     def is_mapped(self):
-        """Has a topic other names here than there?"""
-        return any([topic.prefixes[0] != topic.prefixes[1] for topic in self.topics])
+        """Must a PUBLISH be changed on its way? Mostly since its topic has another name there."""
+        return not self.bridge_outgoing_retain or any(
+            [topic.prefixes[0] != topic.prefixes[1] for topic in self.topics]
+        )
 
 
 def rows(settings, limits):

@@ -53,14 +53,9 @@ refused|enable_control_api=false|there is no $CONTROL; `$SYS/#` shows the state
 bridge|connection addresses address topic remote_clientid clientid local_clientid remote_username \
 username remote_password password local_username cleansession local_cleansession \
 keepalive_interval restart_timeout try_private notifications notifications_local_only \
-notification_topic bridge_bind_address bridge_protocol_version|of the `connection` above it
-refused|start_type=automatic idle_timeout threshold|a bridge is always connected, as with \
-`start_type automatic`
-refused|round_robin=false|the first of `addresses` that answers is used
+notification_topic bridge_bind_address bridge_protocol_version bridge_attempt_unsubscribe \
+bridge_outgoing_retain round_robin start_type idle_timeout threshold|of the `connection` above it
 refused|local_password|`local_username` is what the bridge may do here; it does not log in
-refused|bridge_attempt_unsubscribe=false|with `cleansession true` the other broker forgets old \
-subscriptions
-refused|bridge_outgoing_retain=true|messages keep RETAIN on their way
 refused|bridge_max_packet_size bridge_max_topic_alias bridge_receive_maximum \
 bridge_session_expiry_interval|of MQTT 5.0, and bridges speak 3.1.1
 refused|bridge_reload_type=lazy|a restart takes over changes of bridges

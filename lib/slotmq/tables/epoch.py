@@ -47,6 +47,8 @@ def take(broker, by):
     for each in broker.outgoing.every if broker.outgoing else ():
         each.due = max(each.due - by, _LEAST)
         each.limit = max(each.limit - by, _LEAST)
+        each.busy = max(each.busy - by, _LEAST)
+        each.pong = max(each.pong - by, _LEAST)
 
 
 def move_rows(broker, by):

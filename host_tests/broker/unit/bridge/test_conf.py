@@ -42,7 +42,9 @@ class TestKeys(unittest.TestCase):
             "local_username lu\ncleansession true\nlocal_cleansession false\n"
             "keepalive_interval 7\nrestart_timeout 2 9\ntry_private false\nnotifications false\n"
             "notifications_local_only true\nnotification_topic n\nbridge_bind_address 127.0.0.1\n"
-            "bridge_protocol_version mqttv311\n"
+            "bridge_protocol_version mqttv31\nbridge_attempt_unsubscribe false\n"
+            "bridge_outgoing_retain false\nround_robin true\nstart_type lazy\nidle_timeout 8\n"
+            "threshold 9\n"
         )
         (one,) = bridges("connection up\n" + text)
         hosts = [("a", 1), ("::1", 2), ("10.0.0.1", 1883), ("fe80::1", 1883)]
@@ -63,6 +65,10 @@ class TestKeys(unittest.TestCase):
         self.assertEqual((one.keepalive_interval, one.restart_timeout), (7, (2, 9)))
         found = one.try_private, one.notifications, one.notifications_local_only
         self.assertEqual(found, (False, False, True))
+        found = one.bridge_attempt_unsubscribe, one.bridge_outgoing_retain, one.round_robin
+        self.assertEqual(found, (False, False, True))
+        found = one.bridge_protocol_version, one.start_type, one.idle_timeout, one.threshold
+        self.assertEqual(found, ("mqttv31", "lazy", 8, 9))
         self.assertEqual((one.notification_topic, one.bridge_bind_address), ("n", "127.0.0.1"))
 
     def test_other_names(self):
@@ -92,7 +98,7 @@ class TestKeys(unittest.TestCase):
         self.refused(BEGIN + "topic " + "x" * 300, 1, "connection", "topic_bytes")
         many = "".join(f"connection b{k}\naddress h\ntopic a\n" for k in range(5))
         self.refused(many, 13, "connection", "limit connections")
-        self.refused(BEGIN + "bridge_protocol_version mqttv50", 4, "bridge_protocol_version", "")
+        self.refused(BEGIN + "bridge_protocol_version mqttv50", 4, "bridge_protocol_version", "mqttv31")
 
     def test_each_key_is_in_both_tables(self):
         ours = [line.split()[0] for line in (conf.KEYS + conf.MORE).split("\n")[:-1]]

@@ -133,6 +133,66 @@ class TestConnecting(BridgeCase):
         self.world.turn(2)
         self.assertTrue(client.stream.closed)
 
+    def test_out_topics_are_unsubscribed_there(self):
+        topics = ("in", "in", 1), ("out", "out"), ("both", "both")
+        one = self.bridge(*topics, bridge_attempt_unsubscribe=True)
+        remote = self.remote()
+        found = remote.packets()
+        wanted = [subscribe(65500, "in", 1), subscribe(65501, "both", 0)]
+        self.assertEqual(found, [*wanted, packet(0xA2, b"\xff\xde\0\3out")])
+        remote.send(b"\x90\x03\xff\xdc\1" + b"\x90\x03\xff\xdd\0" + b"\xb0\x02\xff\xde")
+        self.world.turn(2)
+        self.assertEqual((one.text(), one.is_told), ("up", True))
+
+    def test_mqtt_3_1(self):
+        self.bridge(("a",), bridge_protocol_version="mqttv31")
+        self.remote()
+        wanted = connect("edge", False, keep_alive=60, level=3)
+        self.assertEqual(self.connect, [wanted.replace(b"MQIsdp\x03", b"MQIsdp\x83")])
+
+    def test_once(self):
+        self.bridge(("a",), start_type="once")
+        remote = self.remote(b"\x20\x02\0\1")
+        remote.leave()
+        self.world.turn(3)
+        remote = self.remote()  # as a client
+        remote.leave()
+        self.wait(60)
+        self.assertEqual(len(self.network.streams), 2)
+
+    def test_lazy(self):
+        one = self.bridge(("a", "out", 1), start_type="lazy", threshold=3, idle_timeout=20)
+        self.assertEqual(self.network.streams, [])
+        for k in range(3):
+            self.broker.publish("a", b"%d" % k, 1)
+            self.wait(1)
+        remote = self.remote()
+        self.deliver(remote)
+        self.assertEqual(len(remote.messages), 3)
+        self.wait(15)
+        remote.send(publish("a", b"in", 1, 9))  # that is a message too
+        self.wait(15)
+        self.assertEqual(remote.packets(), [ack(PUBACK, 9)])
+        self.wait(7)
+        self.assertEqual(remote.packets(), [DISCONNECT])
+        self.assertTrue(remote.stream.closed)
+        self.broker.publish("a", b"3", 1)
+        self.wait(60)
+        self.assertEqual((one.text(), len(self.network.streams)), ("waiting", 1))
+        self.broker.publish("a", b"4", 1)
+        self.broker.publish("a", b"5", 1)
+        self.wait(1)
+        self.assertEqual(len(self.network.streams), 2)
+
+    def test_round_robin(self):
+        self.bridge(("a",), addresses=("h:1", "h:2"), round_robin=True, restart_timeout=5)
+        for port in (1, 2, 1):
+            self.assertEqual(self.network.addresses[-1], ("h", port))
+            remote = self.remote()
+            remote.leave()
+            self.world.turn(3)
+            self.wait(6)
+
     def test_it_leaves_in_order(self):
         self.bridge(("a/#",))
         remote = self.remote()
@@ -199,6 +259,15 @@ class TestMessages(BridgeCase):
             client.answer()
             self.world.turn()
         self.assertEqual(sorted(client.messages), [(b"x", b"%d" % k, k) for k in range(3)])
+
+    def test_out_without_retain(self):
+        self.broker.publish("a", b"kept", 0, True)
+        self.bridge(("a", "out", 1), bridge_outgoing_retain=False)
+        remote = self.remote()
+        self.broker.publish("a", b"new", 0, True)
+        self.world.turn(2)
+        self.assertEqual(remote.packets(), [publish("a", b"kept"), publish("a", b"new")])
+        self.broker.publish("a", b"", 0, True)
 
     def test_prefixes(self):
         self.bridge(("t/#", "both", 1, "here/", "over/there/"))

@@ -7,7 +7,7 @@ from packets import PUBREC, ack, packet, publish, read_publish, split
 
 from slotmq import Broker, Limits, Settings
 from slotmq.bridge.mapping import Mapped, Mapper
-from slotmq.bridge.options import Topic
+from slotmq.bridge.options import Options, Topic
 
 TOPICS = [
     Topic("a/#", "both", 2, "here/", "there/long/"),
@@ -65,6 +65,7 @@ class TestMapper(unittest.TestCase):
 
 
 class Bridge:
+    options = Options
     ins = outs = TOPICS
     conn = 0
 

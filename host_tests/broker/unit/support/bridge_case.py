@@ -78,7 +78,8 @@ class BridgeCase(BrokerCase):
         super().tearDown()
 
     def bridge(self, *topics, addresses=(REMOTE,), **options):
-        options = {"remote_clientid": "edge", "notifications": False} | options
+        quiet = {"notifications": False, "bridge_attempt_unsubscribe": False}
+        options = {"remote_clientid": "edge"} | quiet | options
         self.one = self.broker.bridge("up", addresses, topics, **options)
         self.world.turn(2)
         return self.one
