@@ -11,7 +11,7 @@ reading
     harvest_source.py  Spark source `slotmq`: a harvest folder
 tables
     lake.py            the folder of Delta tables: files, transactions, locks
-    schemas.py         the columns of every table
+    schemas.py, columns.py  the columns of every table, and docs/columns.md
     engine.py          runs tasks, in this process or in Spark's
     bronze.py          bronze and quarantine
     build.py           which boards have something new; makes silver and gold of them

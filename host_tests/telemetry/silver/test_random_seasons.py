@@ -26,7 +26,7 @@ from .seasons import SEASONS
 Row = dict[str, Any]
 drawn = given(knobs=SEASONS, seed=st.integers(0, 2**32))
 some = settings(
-    max_examples=100, deadline=None, derandomize=False, print_blob=True,
+    max_examples=60, deadline=None, derandomize=False, print_blob=True,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 

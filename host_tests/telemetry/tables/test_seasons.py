@@ -20,7 +20,7 @@ from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
 from . import campaign
 from .rows import Made, plain
 
-SEASONS = range(210, 240)  # which have all that is to be shown
+SEASONS = range(80, 92)  # which have all that is to be shown
 TABLES = [*SILVER, *GOLD]
 
 
