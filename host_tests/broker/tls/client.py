@@ -28,14 +28,21 @@ def context(folder: Path, user: str = "") -> ssl.SSLContext:
 class Served:
     """A running broker: its port, and its log."""
 
-    def __init__(self, folder: Path, runtime: str, lines: list[str], more: Iterable[str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        runtime: str,
+        lines: list[str],
+        more: Iterable[str],
+        board: str = "HOST",
+    ) -> None:
         folder.mkdir()
         self.runtime = runtime
         self.port = free_port()
         self.plain_port = free_port()
         before = [f"listener {self.plain_port} 127.0.0.1", f"listener {self.port} 127.0.0.1"]
         self.file = conf(folder, "allow_anonymous true", *before, *lines, *more)
-        self.run = Run(folder, runtime, "-c", self.file)
+        self.run = Run(folder, runtime, "-c", self.file, "--board", board)
         self.run.headline()
 
     def stop(self) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from ...support.program import CONNACK, CONNECT, TIMEOUT_S
 from ..wire import codec
-from .client import Peer, Served, context, ends, received
+from .client import Peer, Served, context, ends, lines_of, received
 
 Serve = Callable[..., Served]
 PING, PONG = b"\xc0\0", b"\xd0\0"
@@ -214,6 +214,32 @@ class TestAttacks:
                 peer.sock.sendall(peer.flight()[:-1])
             with served.client(with_) as client:  # once the first of them have ended
                 rounds(client, 1)
+
+
+@pytest.mark.nightly
+def test_in_the_heap_of_a_pico_w(certs: Path, tmp_path: Path) -> None:
+    """Handshakes one after the other, also wrong ones, beside clients that stay; what mbedTLS
+    allocates is not in that heap on a computer."""
+    served = Served(tmp_path / "pico", "micropython", lines_of(certs), (), "RPI_PICO_W")
+    with_ = context(certs)
+    with (
+        served.client(with_, codec.connect("stays")) as stays,
+        served.plain(codec.connect("plain")) as plain,
+    ):
+        stays.sendall(codec.subscribe(1, ("a", 1)))
+        assert received(stays, 5) == b"\x90\3\0\1\1"
+        for n in range(60):
+            with served.client(with_, codec.connect("comes")) as client:
+                client.sendall(codec.publish("a", b"%03d" % n, qos=1, packet_id=1))
+                assert received(client, 4) == b"\x40\2\0\1"
+            got = received(stays, 10)
+            assert got[-3:] == b"%03d" % n
+            stays.sendall(b"\x40\2" + got[5:7])
+            with served.connect() as sock:
+                sock.sendall(b"\x16\3\1\0\5wrong")
+        rounds(plain, 3)
+    assert "heap" not in served.run.errors.read_text()
+    served.stop()
 
 
 def test_certificates_changed_under_load(serve: Serve, certs: Path) -> None:

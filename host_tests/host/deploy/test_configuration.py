@@ -305,7 +305,7 @@ class TestAclFile:
         with pytest.raises(ToolError) as refused:
             deployed(board, conf=conf(tmp_path, "acl_file rules"))
         lines = str(refused.value).splitlines()
-        assert [line.split(": ")[0] for line in lines] == [f"{rules}:{n}" for n in (8, 4, 6, 7)]
+        assert [line.split(": ")[0] for line in lines] == [f"{rules}:{n}" for n in (4, 6, 7, 8)]
         assert board.written == []
 
     @pytest.mark.parametrize(
