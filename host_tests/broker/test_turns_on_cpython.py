@@ -18,6 +18,7 @@ from slotmq.net.loop import Loop
 from slotmq.platform.sockets_cpython import Poller, accept, clock
 
 from .wire import codec
+from .wire5 import codec as codec5
 
 TOPICS = ("a", "a/b", "two", "nobody", "new", "$x", "$SYS/x", "t" * 60)
 SIZES = (0, 1, 20, 121, 122, 123, 124, 140, 400, 473, 900)
@@ -25,12 +26,20 @@ SEEDS = range(6)
 STEPS = 300
 LARGE = 16000
 PINGREQ, PINGRESP = b"\xc0\0", b"\xd0\0"
+OF_3 = (4, 4, 4)  # the levels of the publisher and the subscribers
+OF_5 = (5, 5, 5)
+MIXED = ((5, 4, 5), (4, 5, 4), (5, 4, 4), (4, 5, 5))
 
 
 class Scene:
     """A broker in this process, with a publisher and subscribers."""
 
-    def __init__(self, make_poller: Callable[[Broker], Poller], tx_bytes: int = 512) -> None:
+    def __init__(
+        self,
+        make_poller: Callable[[Broker], Poller],
+        tx_bytes: int = 512,
+        levels: tuple[int, int, int] = OF_3,
+    ) -> None:
         sizes = {"tx_bytes": tx_bytes, "rx_bytes": tx_bytes, "max_packet": LARGE + 100}
         settings = Settings()
         settings.set_tcp_nodelay = True
@@ -38,19 +47,20 @@ class Scene:
         self.poller = make_poller(self.broker)
         self.broker.loop = Loop(self.broker, self.poller, clock)
         self.address = self.broker.listen("127.0.0.1", 0)
-        self.publisher = self.connect("p", ())
+        self.publisher = self.connect("p", (), levels[0])
         self.subscribers = [
-            self.connect("x", ("a", "two", "t" * 60, "$x", "$SYS/x")),
-            self.connect("y", ("+/b", "two")),
+            self.connect("x", ("a", "two", "t" * 60, "$x", "$SYS/x"), levels[1]),
+            self.connect("y", ("+/b", "two"), levels[2]),
         ]
 
-    def connect(self, name: str, filters: tuple[str, ...]) -> socket.socket:
+    def connect(self, name: str, filters: tuple[str, ...], level: int) -> socket.socket:
+        of_level = codec5 if level == 5 else codec
         client = socket.create_connection(self.address)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.setblocking(False)
-        client.send(codec.connect(name))
+        client.send(of_level.connect(name))
         for topic_filter in filters:
-            client.send(codec.subscribe(1, (topic_filter, 1)))
+            client.send(of_level.subscribe(1, (topic_filter, 1)))
         self.turn()
         return client
 
@@ -100,42 +110,47 @@ def waiting(client: socket.socket) -> bytes:
     return data
 
 
-def chunk(numbers: random.Random) -> bytes:
+def chunk(numbers: random.Random, level: int) -> bytes:
     """What a client may send at once."""
     topic = numbers.choice(TOPICS)
     payload = numbers.randbytes(numbers.choice(SIZES))
-    one = codec.publish(topic, payload)
+    of_level = codec5 if level == 5 else codec
+    one = of_level.publish(topic, payload)
     kinds = {
         "one": one,
-        "two": one + codec.publish("a", b"second"),
+        "two": one + of_level.publish("a", b"second"),
         "and a ping": one + PINGREQ,
         "ping": PINGREQ,
-        "qos 1": codec.publish(topic, payload, qos=1, packet_id=7),
-        "retained": codec.publish(topic, payload, retain=True),
-        "to itself": codec.subscribe(2, ("a", 0)),
-        "not to itself": codec.unsubscribe(3, "a"),
+        "qos 1": of_level.publish(topic, payload, qos=1, packet_id=7),
+        "retained": of_level.publish(topic, payload, retain=True),
+        "to itself": of_level.subscribe(2, ("a", 0)),
+        "not to itself": of_level.unsubscribe(3, "a"),
     }
+    if level == 5:
+        kinds["properties"] = codec5.publish(topic, payload, user=[("a", "b")])
     return kinds[numbers.choice(["one"] * 12 + list(kinds))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_both_do_the_same(seed: int) -> None:
     numbers = random.Random(seed)
+    levels = (OF_3, OF_5, *MIXED)[seed]
     with ExitStack() as stack:
-        scenes = [Scene(lambda _: Poller()), Scene(Turns)]
+        scenes = [Scene(lambda _: Poller(), levels=levels), Scene(Turns, levels=levels)]
         for scene in scenes:
             stack.callback(scene.close)
         for _ in range(STEPS):
-            data = chunk(numbers)
+            data = chunk(numbers, levels[0])
             cut = numbers.randrange(len(data)) if numbers.random() < 0.1 else 0
             by_loop, by_itself = [scene.publish(data[:cut], data[cut:]) for scene in scenes]
             assert by_itself == by_loop, data
             assert scenes[1].counts() == scenes[0].counts()
 
 
-def test_the_loop_does_not_see_a_single_message() -> None:
-    scene = Scene(Turns)
-    lone = codec.publish("a", b"1")
+@pytest.mark.parametrize("level", [4, 5])
+def test_the_loop_does_not_see_a_single_message(level: int) -> None:
+    scene = Scene(Turns, levels=(level, level, level))
+    lone = (codec5 if level == 5 else codec).publish("a", b"1")
     scene.publish(lone)
     scene.publisher.sendall(lone)
     got = b""

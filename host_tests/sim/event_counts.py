@@ -1,4 +1,7 @@
 # event_counts.py - count events that a campaign must have reached (see coverage_check.py).
+from slotmq.fast import new_packet, next_packet
+from slotmq.platform import heap
+
 from ..broker.unit.support.tables import space
 
 
@@ -13,6 +16,34 @@ class EventCounts:
 
     def __setitem__(self, what, count):
         self.counts[what] = count
+
+
+def count_fast(world, broker):
+    """Count the PUBLISH packets that the fast path handles: with receivers of version 3 only, of
+    version 5 only, or mixed."""
+    inner = broker.handle_fast
+
+    def handle_fast(columns, conn, buf, at, end):
+        stop = inner(columns, conn, buf, at, end)
+        heap.lift()
+        _count_publish(world.events, broker, conn, buf, at, stop)
+        heap.drop()
+        return stop
+
+    broker.handle_fast = handle_fast
+
+
+def _count_publish(events, broker, conn, buf, at, stop):
+    routes = broker.subscriptions.routes
+    pkt = new_packet(broker.pkt[10])
+    level = broker.conns.level[conn]
+    while at < stop:
+        at += next_packet(buf, at, stop, pkt)
+        if pkt[0] == 3:
+            slot = routes.find(buf, pkt[7], pkt[8])
+            is_mixed = routes.mid[slot] != (routes.first if level == 5 else routes.end)[slot]
+            kind = "mixed" if is_mixed else "5" if level == 5 else "3"
+            events["fast QoS %d %s" % (pkt[1] >> 1, kind)] += 1
 
 
 def note_full(world):

@@ -26,6 +26,7 @@ from slotmq.tables.subscriptions import Subscriptions
 
 _NONE = const(0xFFFF)
 _ENDING = const(3)
+_CONNECTED = const(2)
 _FIVE = const(4)
 _LINGERING = const(5)
 _POLICY_DISCONNECT = const(6)
@@ -217,7 +218,7 @@ class Broker:
         conns.reason[conn] = reason
         self.ending[self.ending_count] = conn
         self.ending_count += 1
-        if state == _FIVE:
+        if state in (_CONNECTED, _FIVE) and conns.level[conn] == 5:
             self.five.goodbye(self, conn, reason)
         if self.log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before
             ondemand.log_event(self, "ended", conn, reason)

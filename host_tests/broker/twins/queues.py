@@ -1,4 +1,5 @@
-# queues.py SEED COUNT - the life of deliveries: tables small enough to be full often.
+# queues.py SEED COUNT - the life of deliveries: tables small enough to be full often. The
+# client of session 1 has version 5.
 #
 # Prints every column of the four tables after each operation.
 import sys
@@ -42,6 +43,7 @@ class Queue:
                 assert broker.conns.take(None, 0) == number
                 broker.sessions.conn[number] = number
                 broker.conns.session[number] = number
+                broker.conns.level[number] = 5 if number == 1 else 4
 
     def step(self):
         numbers = self.numbers
@@ -98,7 +100,13 @@ class Queue:
 
     def send(self):
         session = self.numbers.below(3)
-        return send(self.broker.tables, session, session)
+        return send(self.broker.tables, session, session, self.numbers.between(1, 3))
+
+    def name(self):
+        """A delivery that came by a group or with an identifier, which send() leaves."""
+        entry = self.numbers.below(9)
+        if self.broker.deliveries.session[entry] != NONE:
+            self.broker.deliveries.flags[entry] |= 64
 
     def resend(self):
         """As after a reconnect: from the first entry on, with DUP if it was sent before."""
@@ -156,6 +164,7 @@ class Queue:
 
 KINDS = ("store", "store", "unref", "append", "append", "fan", "acked", "acked", "acked", "finish")
 KINDS += ("send", "send", "send", "resend", "put_ack", "flush", "flush", "fan", "fan", "fan")
+KINDS += ("name",)
 
 
 def main(seed, count):

@@ -1,8 +1,10 @@
-# whole.py SEED COUNT - the whole broker with its loop, on fake streams: random clients.
+# whole.py SEED COUNT - the whole broker with its loop, on fake streams: random clients of 3.1.1
+# and 5.0.
 #
 # Prints after each step what every client has received and what every table contains.
 import sys
 
+import packets5
 from fakes import MOST, Client, Stream, World
 from invariants import broken
 from packets import DISCONNECT, PINGREQ, ack, connect, packet, publish, subscribe, text
@@ -14,6 +16,9 @@ from slotmq import Broker, Limits, Settings
 TOPICS = ("a", "a/b", "a/c", "b", "a/b/c", "$x", "a" * 17, "b" * 64, "c/" * 8)
 FILTERS = ("a", "a/+", "a/#", "#", "+", "+/b", "a/b/c/#", "$x", "x/y/z", "+/+/+")
 ACKS = (0x40, 0x50, 0x62, 0x70)
+# Receive Maximum, Maximum Packet Size, Topic Alias Maximum
+CONNECTS = (b"", b"", b"\x21\0\1", b"\x27\0\0\0\x50", b"\x22\0\2")
+PROPERTIES = (b"", b"", b"", b"\1\0", b"\x26\0\1a\0\2bc", b"\2\0\0\0\3", b"\x23\0\1")
 
 
 def limits(numbers):
@@ -79,7 +84,14 @@ class Play:
         client = Client(Stream())
         will = (numbers.choice(TOPICS), b"gone", numbers.below(3)) if numbers.one_in(3) else None
         name = numbers.choice(("x", "y", "z", "v", "w", "u"))
-        client.send(connect(name, numbers.one_in(2), will, numbers.choice((0, 0, 30))))
+        clean = numbers.one_in(2)
+        client.level = numbers.choice((4, 4, 5, 5))
+        if client.level == 5:
+            properties = numbers.choice(CONNECTS)
+            will = will and will + (b"",)  # noqa: RUF005 - MicroPython has no stars in a tuple
+            client.send(packets5.connect(name, properties, will, clean, numbers.choice((0, 9))))
+        else:
+            client.send(connect(name, clean, will, numbers.choice((0, 0, 30))))
         self.world.listener.waiting.append(client.stream)
         self.clients.append(client)
 
@@ -90,14 +102,27 @@ class Play:
         topic = numbers.choice(TOPICS)
         packet_id = numbers.between(1, 6) if qos else 0
         retain = numbers.one_in(4)
-        client.send(publish(topic, numbers.bytes(size), qos, packet_id, retain))
+        data = numbers.bytes(size)
+        if client.level == 5:
+            properties = numbers.choice(PROPERTIES)
+            client.send(packets5.publish(topic, data, qos, packet_id, properties, retain))
+        else:
+            client.send(publish(topic, data, qos, packet_id, retain))
 
     def subscribe(self, client):
         numbers = self.numbers
-        client.send(subscribe(9, numbers.choice(FILTERS), numbers.below(3)))
+        name = numbers.choice(FILTERS)
+        if client.level == 5:
+            name = numbers.choice(("", "", "", "$share/g/")) + name
+            identifier = numbers.choice((b"", b"", b"", b"\x0b\5"))
+            options = numbers.below(3) | numbers.choice((0, 0, 8, 0 if name[0] == "$" else 4))
+            client.send(packets5.subscribe(9, name, options, identifier))
+        else:
+            client.send(subscribe(9, name, numbers.below(3)))
 
     def unsubscribe(self, client):
-        client.send(packet(0xA2, b"\0\7" + text(self.numbers.choice(FILTERS))))
+        properties = b"\0" if client.level == 5 else b""
+        client.send(packet(0xA2, b"\0\7" + properties + text(self.numbers.choice(FILTERS))))
 
     def acknowledge(self, client):
         client.answer()

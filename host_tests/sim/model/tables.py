@@ -5,6 +5,7 @@
 from slotmq.delivery import routing
 from slotmq.tables import insertion
 
+from ...broker.unit.support.tables import came_by
 from ..messages import number_of
 
 NONE = 0xFFFF
@@ -167,8 +168,7 @@ def queue(broker, name):
             what, topic = message_key(broker, msg), _topic(broker, msg)
         row = DeliveryRow(what, topic, entry + 1, d.state[entry], d.flags[entry])
         if broker.five and broker.subscriptions.is_v5[slot]:
-            row.group = broker.five.group[entry]
-            row.identifier = broker.five.ident[entry]
+            row.group, row.identifier = came_by(broker, entry)
         rows.append(row)
         entry = d.next[entry]
     return rows

@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 
 from .. import campaign
-from . import faults, faults_access, faults_journal
+from . import faults, faults_access, faults_fast, faults_journal
 from .faults import Fault
 
 LIB = campaign.ROOT / "lib" / "slotmq"
-FAULTS = faults.FAULTS + faults_access.FAULTS + faults_journal.FAULTS
+FAULTS = faults.FAULTS + faults_access.FAULTS + faults_fast.FAULTS + faults_journal.FAULTS
 MOST = 500  # seeds in which a fault must be found
 
 

@@ -93,7 +93,7 @@ def _route_slots(limits):
 def _routes(limits):
     n = _route_slots(limits)
     entries = 2 * limits.route_entries + limits.sessions
-    return ("routes", 208 + n * (8 + limits.route_topic_bytes) + entries, n)
+    return ("routes", 260 + n * (10 + limits.route_topic_bytes) + entries, n)
 
 
 def _retained(limits):

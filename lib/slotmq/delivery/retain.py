@@ -148,7 +148,7 @@ def deliver(broker, session, sub, msg):
         return False
     entry = append(broker.tables, session, msg, granted << 1 | 1)
     if five:
-        five.set_subscription(entry, _NONE, five.identifier[sub])
+        five.set_subscription(broker, entry, _NONE, five.identifier[sub])
     return True
 
 

@@ -36,8 +36,8 @@ def route(broker, buf, topic, topic_len):
     """The slot in routes of a valid topic name: the range of its receivers in the route pool."""
     subs = broker.subscriptions
     slot = subs.routes.find(buf, topic, topic_len)
-    if slot >= 0:
-        subs.needs_options = False
+    if slot >= 0 and subs.routes.mid[slot] == subs.routes.end[slot]:
+        subs.needs_options = 0
         return slot
     return subs.match(buf, topic, topic_len)
 
@@ -292,7 +292,8 @@ def drain(broker, session):
     if broker.conns.level[conn] == 5:
         broker.five.drain(broker, session)
         return
-    while send(broker.tables, session, conn) and _send_slowly(broker, conn, session):
+    most = broker.deliveries.window[0]
+    while send(broker.tables, session, conn, most) and _send_slowly(broker, conn, session):
         pass
 
 
@@ -309,6 +310,7 @@ def _send_slowly(broker, conn, session):
         put_short(broker.conns.tx, at, _PUBREL, entry + 1)
         broker.stats[_PACKETS_OUT] += 1
     else:
+        flags &= 15
         done = send_message(broker, conn, deliveries.msg[entry], _PUBLISH | flags, entry + 1)
         if not done:
             return False

@@ -40,7 +40,7 @@ if MICROPYTHON:
         p += (c.session, broker.stats, broker.clock, broker.pkt, s.ids, s.id_count, s.progress)
         p += (r.first, r.end, c.state, c.buffered, c.reassembly, s.ids_high, c.last_activity)
         p += (align_at, d.slots, m.slots, s.received, s_most, last, one, s.dirty)
-        p += (senders, senders_width)
+        p += (senders, senders_width, c.level, r.mid)
         broker.tables = broker.fast_columns = c.columns = table(p)
 
 else:

@@ -170,24 +170,27 @@ def finish(columns, entry):
         unref(columns, d.msg[entry])
 
 
-def send(columns, session, conn):
-    """PUBLISH the session's deliveries from its cursor on.
+def send(columns, session, conn, most):
+    """PUBLISH the session's deliveries from its cursor on, `most` at a time.
 
     -> 0: none is left or the window is full; 1: the next one has no space;
-    2: it is a PUBREL, has QoS 0, or needs the code of version 5."""
+    2: it is a PUBREL, has QoS 0, or needs other code (see deliveries_viper.py)."""
     d, s, m, c = columns
-    window = d.window[_MAX_INFLIGHT]
+    five = c.level[conn] == 5
     entry = s.cursor[session]
     while entry != _NONE:
         flags = d.flags[entry]
         state = d.state[entry]
-        if state == _RELEASED or not flags & 6:
+        if state == _RELEASED or not flags & 6 or flags >> 6:
             return 2
-        if state == 0 and s.inflight[session] >= window:
-            return 0
+        if s.inflight[session] >= most:
+            if state == 0:
+                return 0
+            if s.inflight[session] > most:
+                return 2
         if m.flags[d.msg[entry]] & _EXTRA:
             return 2
-        packet = _packet(m, d.msg[entry], flags, entry + 1)
+        packet = _packet(m, d.msg[entry], flags, entry + 1, b"\0" if five else b"")
         at = c.tx_end[conn]
         end = at + len(packet)
         if end > c.tx_limit[conn]:
@@ -207,13 +210,13 @@ def send(columns, session, conn):
     return 0
 
 
-def _packet(m, msg, flags, packet_id):
+def _packet(m, msg, flags, packet_id, properties):
     text = m.arena.text(m.first[msg])
     split = m.topic_len[msg] + 2
-    rest = len(text) + 2
+    rest = len(text) + 2 + len(properties)
     head = bytearray((0x30 | flags,))
     while rest > 127:
         head.append(rest & 127 | 128)
         rest >>= 7
     head.append(rest)
-    return head + text[:split] + packet_id.to_bytes(2, "big") + text[split:]
+    return head + text[:split] + packet_id.to_bytes(2, "big") + properties + text[split:]

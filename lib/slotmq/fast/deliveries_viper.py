@@ -196,21 +196,25 @@ def acked(c, session: int, packet_id: int, state: int) -> int:
 
 
 @micropython.viper
-def send(c, session: int, conn: int) -> int:
-    # PUBLISHes the session's deliveries from its cursor on. -> 0: none is left or
-    # the window is full; 1: the next one has no space; 2: it is a PUBREL, has QoS 0, or
-    # needs the code of version 5.
+def send(c, session: int, conn: int, most: int) -> int:
+    # PUBLISHes the session's deliveries from its cursor on, `most` at a time. -> 0: none is left
+    # or the window is full; 1: the next one has no space; 2: it is a PUBREL, has QoS 0, or needs
+    # other code: one that was sent before a reconnect and is not in the window, or has properties,
+    # a group or an identifier.
     o = ptr32(c)
     cursors = ptr16(int(o) - o[_S_CURSOR])
     states = ptr8(int(o) - o[_D_STATE])
     flags = ptr8(int(o) - o[_D_FLAGS])
     while cursors[session] ^ _NONE:
         entry = cursors[session]
-        if not states[entry] ^ _RELEASED or not flags[entry] & 6:
+        if not states[entry] ^ _RELEASED or not flags[entry] & 6 or flags[entry] >> 6:
             return 2
         inflight = ptr16(int(o) - o[_S_INFLIGHT])
-        if not states[entry] and inflight[session] >= ptr32(int(o) - o[_D_WINDOW])[_MAX_INFLIGHT]:
-            return 0
+        if inflight[session] >= most:
+            if not states[entry]:
+                return 0
+            if inflight[session] ^ most:
+                return 2
         msg = ptr16(int(o) - o[_D_MSG])[entry]
         if ptr8(int(o) - o[_M_FLAGS])[msg] & _EXTRA:
             return 2

@@ -38,6 +38,7 @@ _M_ARENA_NEXT = const(38)
 _M_ARENA_DATA = const(39)
 _ALIGN_AT = const(54)
 _M_SLOTS = const(56)
+_C_LEVEL = const(64)
 
 
 @micropython.viper
@@ -151,11 +152,15 @@ def unref(o: ptr32, msg: int):
 
 @micropython.viper
 def put_publish(o: ptr32, conn: int, entry: int) -> int:
-    # The PUBLISH of a QoS 1 or 2 delivery into tx: header; topic; id; payload. 0: no space.
+    # The PUBLISH of a QoS 1 or 2 delivery into tx: header; topic; id; with version 5 the length
+    # of no properties; payload. 0: no space.
     msg = ptr16(int(o) - o[_D_MSG])[entry]
     left = ptr16(int(o) - o[_M_TOPIC_LEN])[msg] + 2
     payload = ptr32(int(o) - o[_M_PAYLOAD_LEN])[msg]
     rest = left + payload + 2
+    five = ptr8(int(o) - o[_C_LEVEL])[conn] ^ 5
+    if not five:
+        rest += 1
     n = rest + 2
     k = rest >> 7
     while k:
@@ -208,6 +213,9 @@ def put_publish(o: ptr32, conn: int, entry: int) -> int:
         ptr8(d)[0] = entry >> 8
         ptr8(d)[1] = entry
         d += 2
+        if not five:
+            ptr8(d)[0] = 0
+            d += 1
         left = payload
         payload = -1
 

@@ -2,6 +2,7 @@
 from slotmq.fast.bytes_cpython import find_id, next_packet
 from slotmq.fast.deliveries_cpython import acked, fan, have_space
 from slotmq.fast.messages_cpython import put_ack, store, unref
+from slotmq.fast.routes_cpython import place
 
 _NONE = 0xFFFF
 _STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # the states that PUBACK, PUBREC and PUBCOMP end
@@ -43,19 +44,20 @@ def fast_path(broker, conn, buf, at, end):
     session = broker.conns.session[conn]
     routes = broker.subscriptions.routes
     slot_of = routes.senders.of(conn) if routes.senders else routes.slot_of
+    five = broker.conns.level[conn] == 5
     stats[_BYTES_IN] -= at
     if type(buf) is not bytes:
         buf = bytes(memoryview(buf)[:end])  # slices of bytes can be keys of a dict
     while at + 1 < end:
         first = buf[at]
         if first == 0x30:
-            n = forward(broker, slot_of, buf, at, end)
+            n = forward(broker, slot_of, buf, at, end, five)
             if not n:
                 break
             at += n
             stats[_PUBLISH_IN] += 1
         elif first in (0x32, 0x34):
-            n = accept(broker, conn, slot_of, buf, at, end)
+            n = accept(broker, conn, slot_of, buf, at, end, five)
             if not n:
                 break
             at += n
@@ -96,9 +98,9 @@ def _acknowledge(broker, tables, conn, session, first, packet_id):
     return True
 
 
-def accept(broker, conn, slot_of, buf, at, end):
+def accept(broker, conn, slot_of, buf, at, end, five):
     """Store, queue and acknowledge a QoS 1 or 2 PUBLISH; -> its length, or 0. slot_of: the routes
-    on which the client may publish."""
+    on which the client may publish; five: its version is 5."""
     pkt = broker.pkt
     tables = broker.tables
     n = next_packet(buf, at, end, pkt)
@@ -113,6 +115,13 @@ def accept(broker, conn, slot_of, buf, at, end):
     slot = slot_of.get(buf[topic : topic + size], -1)
     if slot < 0:
         return 0
+    first = routes.first[slot]
+    last = routes.end[slot]
+    if five:
+        at = pkt[_PAYLOAD]
+        if at == pkt[_END] or buf[at] or first == last:
+            return 0  # it is malformed, has properties, or wants a reason code
+        pkt[_PAYLOAD] = at + 1
     qos = pkt[_FLAGS] >> 1
     sessions = broker.sessions
     session = broker.conns.session[conn]
@@ -122,8 +131,6 @@ def accept(broker, conn, slot_of, buf, at, end):
         if sessions.id_count[session] == sessions.received or sessions.id_msg is not None:
             return 0
     pool = broker.subscriptions.pool
-    first = routes.first[slot]
-    last = routes.end[slot]
     if first < last:
         if not have_space(tables, pool, first, last, pkt[_END] - topic):
             return 0
@@ -154,7 +161,7 @@ def _put_ping(conns, conn):
         conns.mark_dirty(conn)
 
 
-def forward(broker, slot_of, buf, start, end):
+def forward(broker, slot_of, buf, start, end, five):
     """Send a QoS 0 PUBLISH to all its receivers; -> its length, or 0: not by the fast path."""
     length = buf[start + 1]
     at = start + 2
@@ -180,7 +187,12 @@ def forward(broker, slot_of, buf, start, end):
         return 0
     entries, conn_of, out, tx_end, tx_limit, tx, dirty, counts = broker.conns.columns
     first = routes.first[slot]
+    mid = routes.mid[slot]
     last = routes.end[slot]
+    if five and (at + size == stop or buf[at + size]):
+        return 0
+    if mid != (first if five else last):
+        return _translate(broker, buf[start:stop], at - start, size, slot, five)
     for i in range(first, last):
         conn = conn_of[entries[i] >> 2]
         if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
@@ -198,3 +210,28 @@ def forward(broker, slot_of, buf, start, end):
                 counts[_DIRTY_CONNS] += 1
             counts[_PUBLISHES] += 1
     return n
+
+
+def _translate(broker, packet, topic, size, slot, five):
+    """forward() to receivers of both versions, or of the other one only: their packet has the
+    length of the properties, 0, more or less."""
+    routes = broker.subscriptions.routes
+    columns = broker.conns.columns
+    entries, conn_of, _, tx_end, tx_limit, _, _, _ = columns
+    first, mid, last = routes.first[slot], routes.mid[slot], routes.end[slot]
+    body = packet[topic - 2 : topic + size]
+    body += packet[topic + size + 1 :] if five else b"\0" + packet[topic + size :]
+    rest = len(body)
+    if rest >> 14 or mid > last:  # or a receiver of version 5 needs other code
+        return 0
+    length = bytes((rest & 127 | 128, rest >> 7)) if rest > 127 else bytes((rest,))
+    other = b"\x30" + length + body
+    of_3, of_5 = (other, packet) if five else (packet, other)
+    for i in range(first, last):
+        conn = conn_of[entries[i] >> 2]
+        n = len(of_3 if i < mid else of_5)
+        if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
+            return 0
+    place(columns, first, mid, of_3, 0, len(of_3))
+    place(columns, mid, last, of_5, 0, len(of_5))
+    return len(packet)

@@ -26,6 +26,7 @@ _BYTES_IN = const(5)
 _FREE_BLOCKS = const(1)
 _SIZE = const(2)
 # Positions in other rows of tables/
+_PUBLISHES = const(1)
 _IN_USE = const(0)
 _QUOTA_SLOTS = const(2)
 _QUOTA_BLOCKS = const(3)
@@ -36,7 +37,10 @@ _NOW = const(0)
 # Indexes of the table of columns
 _C_TX_END = const(7)
 _C_TX_LIMIT = const(8)
+_C_TX = const(9)
+_C_COUNTS = const(11)
 _POOL = const(12)
+_S_CONN = const(13)
 _D_WINDOW = const(27)
 _M_REFS = const(28)
 _M_COUNT = const(31)
@@ -60,6 +64,8 @@ _S_MOST = const(58)  # received ids that the fast path takes: none if messages w
 _S_DIRTY = const(61)
 _SENDERS = const(62)
 _SENDERS_WIDTH = const(63)  # bytes of each route; 0: no publisher is asked
+_C_LEVEL = const(64)
+_R_MID = const(65)
 
 
 @micropython.viper
@@ -145,8 +151,9 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
 def publish(c, conn: int, buf, start: int, end: int) -> int:
     # The PUBLISH at buf[start]: QoS 0 is copied to all its receivers, QoS 1 and 2 is stored and
     # queued for each; -> its length. 0, and nothing is changed: it is incomplete, malformed,
-    # retained or a duplicate, its topic begins with $, its route is not cached, the client must be
-    # asked, a receiver has no space, or one gets QoS 1 or 2 as QoS 0.
+    # retained or a duplicate, has properties, its topic begins with $, its route is not cached,
+    # the client must be asked, a receiver has no space, one gets QoS 1 or 2 as QoS 0, or version 5
+    # wants a reason code, since there is none.
     o = ptr32(c)
     b = ptr8(buf)
     flags = b[start] & 15
@@ -179,18 +186,88 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
         length = slot * length + (conn >> 3)
         if not (ptr8(int(o) - o[_SENDERS])[length] >> (conn & 7)) & 1:
             return 0
+    p[_TOPIC] = at
+    p[_TOPIC_LEN] = size
+    p[_END] = stop
     if flags:
-        p[_FLAGS] = flags
-        p[_TOPIC] = at
-        p[_TOPIC_LEN] = size
-        p[_PAYLOAD] = end + 2
-        p[_END] = stop
         if end + 2 > stop:
             return 0
         p[_PACKET_ID] = (b[end] << 8) | b[end + 1]
+        end += 2
+    at = ptr16(int(o) - o[_R_FIRST])[slot]
+    last = ptr16(int(o) - o[_R_END])[slot]
+    level = ptr8(int(o) - o[_C_LEVEL])[conn] ^ 5
+    size = last  # where the receivers of the other version begin, or end
+    if not level:
+        if end == stop or b[end] or flags and not at ^ last:
+            return 0
+        size = at
+        end += 1
+    if flags:
+        p[_FLAGS] = flags
+        p[_PAYLOAD] = end
         return n if int(accept(c, conn, slot, buf)) else 0
+    if ptr16(int(o) - o[_R_MID])[slot] ^ size:
+        return n if int(translate(c, slot, buf, start, level)) else 0
+    return n if int(place(c, at, last, buf, start, -n)) == last else 0
+
+
+@micropython.viper
+def translate(c, slot: int, buf, start: int, level: int) -> int:
+    # The QoS 0 PUBLISH at buf[start], which publish() has scanned, to receivers of both versions,
+    # or of the other one only: these get its end, and then the head of their version. 0: one has
+    # no space, and nothing is changed, or a receiver of version 5 needs other code. level: 0 if it
+    # is of version 5.
+    o = ptr32(c)
+    p = ptr32(int(o) - o[_PKT])
+    tx_end = ptr32(int(o) - o[_C_TX_END])
+    stop = p[_END]
+    i = ptr16(int(o) - o[_R_FIRST])[slot]
+    mid = ptr16(int(o) - o[_R_MID])[slot]
     end = ptr16(int(o) - o[_R_END])[slot]
-    return n if int(place(c, ptr16(int(o) - o[_R_FIRST])[slot], end, buf, start, -n)) == end else 0
+    rest = stop - p[_TOPIC] + 3  # the Remaining Length of the other version
+    n = start - stop
+    if mid > end:
+        return 0
+    # The others are i..end, those of the same version k..last
+    k = mid
+    last = end
+    end = mid
+    if level:
+        k = i
+        i = mid
+        end = last
+        last = mid
+    else:
+        rest -= 2
+    size = rest + 2 + (1 if rest >> 7 else 0)
+    if rest >> 14 or int(place(c, i, end, buf, stop - size, -size)) ^ end:
+        return 0
+    failed = int(place(c, k, last, buf, start, n)) ^ last
+    while i < end:
+        conn = ptr16(int(o) - o[_S_CONN])[ptr16(int(o) - o[_POOL])[i] >> 2]
+        i += 1
+        if conn ^ _NONE:
+            d = tx_end[conn] - size
+            if failed:
+                tx_end[conn] = d
+                counts = ptr32(int(o) - o[_C_COUNTS])
+                counts[_PUBLISHES] = counts[_PUBLISHES] - 1
+                continue
+            d += int(o) - o[_C_TX] + 1
+            if rest >> 7:
+                ptr8(d)[0] = rest | 128
+                d += 1
+            ptr8(d)[0] = rest >> 7 if rest >> 7 else rest
+            s = int(ptr8(buf)) + p[_TOPIC] - 2
+            k = s + p[_TOPIC_LEN] + 2
+            while s < k:
+                d += 1
+                ptr8(d)[0] = ptr8(s)[0]
+                s += 1
+            if level:
+                ptr8(d)[1] = 0
+    return 0 if failed else 1
 
 
 @micropython.viper

@@ -16,6 +16,7 @@ class Routes:
         self.slots = slots
         self.topic_bytes = topic_bytes
         self.first = array("i", bytes(4 * (slots + 1)))
+        self.mid = array("i", bytes(4 * (slots + 1)))
         self.end = array("i", bytes(4 * (slots + 1)))
         self.slot_of = {}
 
@@ -26,13 +27,11 @@ class Routes:
         return self.slot_of.get(bytes(buf[off : off + n]), -1)
 
     def keep(self, buf, off, n, first, end):
-        slot = len(self.slot_of)
-        if slot == self.slots:
-            self.slot_of.clear()
-            slot = 0
-        if n > self.topic_bytes:
-            slot = self.slots
-        else:
+        slot = self.slots
+        if n <= self.topic_bytes:
+            if len(self.slot_of) == self.slots:
+                self.slot_of.clear()
+            slot = len(self.slot_of)
             self.slot_of[bytes(buf[off : off + n])] = slot
         self.first[slot] = first
         self.end[slot] = end

@@ -29,8 +29,10 @@ class Routes:
         while n * 2 <= slots:
             n *= 2
         self.topic_bytes = topic_bytes
-        self.first = u16(n)
-        self.end = u16(n)
+        self.slots = n
+        self.first = u16(n + 1)
+        self.mid = u16(n + 1)
+        self.end = u16(n + 1)
         self.gen = u16(n)
         self.len = u16(n)
         self.text = bytearray(n * topic_bytes)
@@ -49,13 +51,12 @@ class Routes:
         return find_route(self.columns, buf, off, n)
 
     def keep(self, buf, off, n, first, end):
-        # Remembers the topic that find() has just missed. -> its slot, or -1.
-        slot = self.state[_MISSED]
+        # Remembers the topic that find() has just looked up. One that is too long gets the slot
+        # past the last, for once. -> its slot. The caller sets mid[slot].
+        slot = self.state[_MISSED] if n <= self.topic_bytes else self.slots
         self.first[slot] = first
         self.end[slot] = end
-        if n > self.topic_bytes:
-            self.gen[slot] = 0
-        else:
+        if slot < self.slots:
             self.gen[slot] = self.state[_GENERATION]
             self.len[slot] = n
             copy(self.text, slot * self.topic_bytes, buf, off, n)

@@ -16,7 +16,7 @@ class Senders:
 
     def keep(self, buf, off, n, first, end):
         """Routes.keep(): if there is no slot left, it forgets all topics."""
-        if len(self.routes.slot_of) == self.routes.slots:
+        if n <= self.routes.topic_bytes and len(self.routes.slot_of) == self.routes.slots:
             self.slots_of.clear()
         return self.inner_keep(buf, off, n, first, end)
 

@@ -23,7 +23,7 @@ class Senders:
     def __init__(self, routes, connections):
         self.routes = routes
         self.size = (connections + 7) // 8
-        self.data = bytearray(len(routes.gen) * self.size)
+        self.data = bytearray(len(routes.first) * self.size)
         self.inner_keep = routes.keep
         routes.keep = self.keep
 

@@ -40,9 +40,9 @@ class Turns(Poller):
         if not self._broker.fast_path or self._broker.handle_fast is not fast_path:
             return self.with_streams(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
-        readers = {}  # descriptor: bytes of the first read
-        ways = {}  # topic name: send() of its only receiver, space in its buffer, its connection
-        senders = self._broker.subscriptions.routes.senders  # with these: of each publisher
+        # descriptor: bytes of the first read, is it version 5, and the ways of its topic names:
+        # send() of the only receiver, space in its buffer, its connection
+        readers = {}
         count = size = 0
         try:
             while True:
@@ -50,11 +50,13 @@ class Turns(Poller):
                 if len(events) != 1:
                     return self.with_streams(events)
                 ((fd, event),) = events
-                most = readers.get(fd) if event == _IN else 0
-                if not most:
-                    most = readers[fd] = min(_SHORT, self._may_read(fd, event))
+                reader = readers.get(fd) if event == _IN else None
+                if not reader:
+                    most = min(_SHORT, self._may_read(fd, event))
                     if not most:
                         return self.with_streams(events)
+                    reader = readers[fd] = most, self._is_5(fd), {}
+                most, five, ways = reader
                 try:
                     data = read(fd, most)
                 except BlockingIOError:
@@ -65,13 +67,12 @@ class Turns(Poller):
                 if n == most:
                     data = self._read_on(fd, data)
                     n = len(data)
-                topic = _topic(data, n)
+                topic = _topic(data, n, five)
                 if topic is None:
                     return self._handle(fd, data)
-                key = (fd, topic) if senders else topic
-                way = ways.get(key)
+                way = ways.get(topic)
                 if not way:
-                    way = ways[key] = self._way(topic, fd)
+                    way = ways[topic] = self._way(topic, fd, five)
                 send, space, conn = way
                 try:
                     done = send(data) if n <= space else 0
@@ -98,6 +99,10 @@ class Turns(Poller):
         is_ours = event == _IN and conn >= 0 and stream.is_plain
         return may_read(self._broker, conn) if is_ours else 0
 
+    def _is_5(self, fd):
+        broker = self._broker
+        return broker.conns.level[broker.loop.of_stream[self.streams[fd]]] == 5
+
     def _read_on(self, fd, data):
         # The first read was full: read all that may be read.
         try:
@@ -105,7 +110,7 @@ class Turns(Poller):
         except OSError:
             return data
 
-    def _way(self, topic, fd):
+    def _way(self, topic, fd, five):
         broker = self._broker
         routes = broker.subscriptions.routes
         slot_of = routes.slot_of
@@ -114,6 +119,8 @@ class Turns(Poller):
         slot = slot_of.get(topic, -1)
         if slot < 0 or topic[0] == 36 or routes.end[slot] != routes.first[slot] + 1:
             return None, 0, _NONE
+        if routes.mid[slot] != (routes.first[slot] if five else routes.end[slot]):
+            return None, 0, _NONE  # its receiver has the other version
         conns = broker.conns
         entries, conn_of, _, _, _, _, _, _ = conns.columns
         conn = conn_of[entries[routes.first[slot]] >> 2]
@@ -150,8 +157,8 @@ class Turns(Poller):
         self._broker.conns.counts[_PUBLISHES] += count
 
 
-def _topic(data, n):
-    # The topic name if data is exactly one QoS 0 PUBLISH, else None.
+def _topic(data, n, five):
+    # The topic name if data is exactly one QoS 0 PUBLISH without properties, else None.
     if n < 5 or data[0] != 0x30:
         return None
     length = data[1]
@@ -162,7 +169,9 @@ def _topic(data, n):
         if length < 128 or length > 16383:
             return None
     end = at + (data[at - 2] << 8 | data[at - 1])
-    return data[at:end] if at + length == n + 2 and end <= n else None
+    if at + length != n + 2 or end + five > n or five and data[end]:
+        return None
+    return data[at:end]
 
 
 make_poller = Turns

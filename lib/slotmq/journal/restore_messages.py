@@ -142,9 +142,8 @@ class Messages:
         deliveries.count[0] += 1
         deliveries.count[1] = max(deliveries.count[0], deliveries.count[1])
         if broker.five:
-            broker.five.set_subscription(
-                slot, self._group(session, u16(buf, 7)), signed(u32(buf, 9))
-            )
+            group = self._group(session, u16(buf, 7))
+            broker.five.set_subscription(broker, slot, group, signed(u32(buf, 9)))
         if msg == _NONE or self.rows.get(_DELIVERY_RELEASED << 16 | slot, 0) > at:
             deliveries.state[slot] = _RELEASED
             sessions.inflight[session] += 1

@@ -24,7 +24,8 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 _FREE = const(4)
 _RELEASED = const(3)
-_CHANGED = const(32)  # in the flags of a delivery
+_CHANGED = const(32)  # this and the next: in the flags of a delivery
+_BY = const(64)
 _HAS_ROW = const(16)  # in the flags of a message: the journal has its row
 _EXTRA = const(8)
 _FIELDS = const(8)  # where a record's body begins in buf; its type and length stand before
@@ -216,9 +217,7 @@ class Journal:
             self.record(_DELIVERY_RELEASED, at)
             return
         session = deliveries.session[entry]
-        five = self.broker.five
-        if five and not self.broker.subscriptions.is_v5[session]:
-            five = None
+        five = self.broker.five if deliveries.flags[entry] & _BY else None
         at = put_u16(buf, at, session)
         at = put_u16(buf, at, msg)
         buf[at] = deliveries.flags[entry] & 31

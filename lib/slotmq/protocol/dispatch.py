@@ -23,8 +23,8 @@ _TOTAL = const(5)
 _NEW = const(1)
 _PUBLISH_TYPE = const(3)
 _WITH_2 = const(0x540)  # bits of the types whose flags are 2: PUBREL, SUBSCRIBE, UNSUBSCRIBE
-_CONNECTED = const(2)
 _ENDING = const(3)
+_FIVE = const(4)
 _VERIFYING = const(6)
 _BLOCKED = const(2)
 _MALFORMED = const(2)
@@ -118,7 +118,7 @@ def readable(broker, conn):
         broker.flush(conn)
         n = conns.tx_limit[conn] - conns.tx_end[conn]
     buffered = conns.buffered[conn]
-    if state == _NEW or conns.level[conn] == 5:
+    if state == _NEW or state == _FIVE:
         n -= conns.tx_bytes >> 1  # the answer to CONNECT or AUTH may be longer than they are
     elif buffered:
         # When the buffered bytes were read, no space was reserved for the answer to them.
@@ -166,7 +166,7 @@ def _handle(broker, conn, buf, at, end, buffered):
     count = 0
     n = 0
     while at < end:
-        if broker.fast_path and handlers is broker.handlers and not buffered:
+        if broker.fast_path and handlers is not broker.first_handlers and not buffered:
             at = broker.handle_fast(broker.fast_path, conn, buf, at, end)
             if at == end:
                 break
@@ -231,10 +231,10 @@ def _never(handlers, first, level):
 
 def _handlers(broker, conn):
     # The handlers for the connection's state.
-    state = broker.conns.state[conn]
-    if state == _NEW:
+    conns = broker.conns
+    if conns.state[conn] == _NEW:
         return broker.first_handlers
-    return broker.handlers if state == _CONNECTED else broker.five.handlers
+    return broker.five.handlers if conns.level[conn] == 5 else broker.handlers
 
 
 def _give_space(broker, conn, n):

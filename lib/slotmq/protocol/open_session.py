@@ -92,7 +92,8 @@ def _accept(broker, conn, fields, will, present):
     broker.conns.state[conn] = _CONNECTED
     broker.conns.keep_alive_timeout[conn] = fields.keep_alive * 15  # 1.5 times [3.1.2-24]
     if fields.v5:
-        broker.conns.state[conn] = _FIVE
+        if fields.method:
+            broker.conns.state[conn] = _FIVE
         fields.v5.opened(broker, conn, fields, present)
     else:
         if broker.five:

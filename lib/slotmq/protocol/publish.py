@@ -30,11 +30,10 @@ def handle_publish(broker, conn, pkt, buf):
     topic_len = pkt[_TOPIC_LEN]
     subs = broker.subscriptions
     slot = subs.routes.find(buf, topic, topic_len)
-    subs.needs_options = False
     if slot < 0:
         if topic_len > broker.limits.topic_bytes or not utf8_ok(buf, topic, topic_len, 1):
             return _MALFORMED
-        slot = subs.match(buf, topic, topic_len)
+    slot = routing.route(broker, buf, topic, topic_len)
     if flags == 0 and broker.plain and buf[topic] != 36:
         routing.publish_packet(broker, pkt, buf, slot)
         return _OK

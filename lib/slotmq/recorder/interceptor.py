@@ -75,6 +75,8 @@ class RecordInterceptor:
 
     def handle_fast(self, columns, conn, buf, at, end):
         """Call the fast path, and record what it has handled."""
+        if self.broker.conns.level[conn] == 5:
+            return at
         stop = fast_path(columns, conn, buf, at, end)
         if stop != at:
             at = self.add_all(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)

@@ -35,7 +35,8 @@ class Deliveries:
         self.next = chain(n)
         self.next[n - 1] = _NONE
         self.state = bytearray(bytes((_FREE,)) * n)
-        # As in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32: dirty, for the journal
+        # As in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32: dirty, for the journal;
+        # OWN 16 and BY 64 are of version 5
         self.flags = bytearray(n)
         # [in use, most in use so far, first free slot, last free slot, dirty, number in use above
         # which the quotas of sessions are checked, how many more than `window` says may wait for

@@ -8,14 +8,16 @@
 #
 # match() writes the receivers of a topic name into the route pool: one 16-bit entry for each,
 # session << 2 | QoS, with the highest QoS where filters overlap [3.3.5-1]. routes remembers which
-# range of the pool that is; any change of the tree clears all routes. If a session of version 5 is
-# among the receivers, the entries are subscription slots instead, because their options matter.
+# range of the pool that is; any change of the tree clears all routes. Sessions of version 3 come
+# first, those of version 5 from routes.mid on. Where options of version 5 matter, the entries are
+# subscription slots instead, of a route that is not remembered.
 from slotmq.fast import Names, Routes
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 _SLASH = const(47)
+_PLAIN = const(1)
 
 
 class Subscriptions:
@@ -52,14 +54,15 @@ class Subscriptions:
         self.most = limits.subscriptions if every else limits.sessions  # entries of one match
         self._known = False  # does routes remember any topic?
         self.top = 0  # past the last entry of the pool that is in use
+        self.found = 0  # subscriptions that the last walk has found
         self.best = bytearray(limits.sessions)  # during a match: highest QoS + 1 of each session
         self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
         # Version 5
         self.share = None  # column: the group (slot of Shares) of a shared subscription
-        # 1: a client of version 5 has or had the session; 2: a bridge has it
-        self.is_v5 = None
+        self.is_v5 = None  # of each session, see v5/extension.py
+        self.five = None  # the Version5
         self.on_removed = None  # called for a subscription that is removed
-        self.needs_options = False  # has the pool of the last match subscriptions, not sessions?
+        self.needs_options = 0  # has the pool of the last match subscriptions, not sessions?
 
     # The tree. It grows in tables/insertion.py.
 
@@ -139,27 +142,44 @@ class Subscriptions:
     def match(self, buf, off, n):
         """Find the receivers of a topic name that routes does not know; -> its slot in routes.
 
-        If a session of version 5 is among them, `needs_options` is true, the pool has the
-        slots of subscriptions, and the route is not remembered."""
-        self.needs_options = False
+        If a session of version 5 is among them, `needs_options` is true, and the slot is for once
+        and has the slots of subscriptions. Remembered is a route of sessions, unless options of
+        version 5 matter for each message. If one of its sessions is OTHER, mid is NONE."""
+        self.needs_options = self.found = 0
         self._reserve(self.most)
         first = self.top
         self.walk(buf, off, n)
-        self._settle(first)
-        if self.needs_options:
-            self.top = first
-            self._reserve(self.slots)
-            first = self.top
-            self.walk(buf, off, n)
-            slot = self.routes.keep(buf, off, 0xFFFF, first, self.top)
-            self.top = first
-            return slot
+        mid = self._settle(first)
+        if not self.needs_options:
+            return self._remember(buf, off, n, first, mid)
+        if self.needs_options > _PLAIN:
+            mid = _NONE
+        end = self.top
+        self._reserve(self.found)
+        at = self.top
+        self.walk(buf, off, n)
+        routes = self.routes
+        keeps = at == end and n <= routes.topic_bytes and routes.find(buf, off, n) < 0
+        for i in range(at, self.top):
+            keeps = keeps and not self.five.is_odd(self.pool[i])
+        slot = routes.keep(buf, off, 0xFFFF, at, self.top)
+        self.top = end
+        if keeps:
+            self._remember(buf, off, n, first, mid)
+        else:
+            self.top = min(first, at)
+        return slot
+
+    def _remember(self, buf, off, n, first, mid):
         self._known = True
-        return self.routes.keep(buf, off, n, first, self.top)
+        slot = self.routes.keep(buf, off, n, first, self.top)
+        self.routes.mid[slot] = mid
+        return slot
 
     def _reserve(self, n):
         if self.top + n > len(self.pool):
             self.forget_routes()
+            self.top = 0
 
     def walk(self, buf, off, n):
         # Visits every node whose filter matches the topic name. access/acl.py replaces this by a
@@ -198,6 +218,7 @@ class Subscriptions:
         best = self.best
         sub = self.first_sub[node]
         while sub != _NONE:
+            self.found += 1
             session = self.session[sub]
             qos = self.qos[sub]
             if self.needs_options:
@@ -211,13 +232,22 @@ class Subscriptions:
             sub = self.next_in_node[sub]
 
     def _settle(self, first):
+        # -> where the sessions of version 5 begin.
         is_v5 = self.is_v5
+        pool = self.pool
         for i in range(first, self.top):
-            session = self.pool[i] >> 2
+            session = pool[i] >> 2
             if not self.every:
-                self.pool[i] = session << 2 | self.best[session] - 1
+                pool[i] = session << 2 | self.best[session] - 1
+        mid = first
         for i in range(first, self.top):
-            session = self.pool[i] >> 2
+            entry = pool[i]
+            session = entry >> 2
             self.best[session] = 0
             if is_v5 is not None and is_v5[session]:
-                self.needs_options = True
+                self.needs_options |= is_v5[session]
+            else:
+                pool[i] = pool[mid]
+                pool[mid] = entry
+                mid += 1
+        return mid

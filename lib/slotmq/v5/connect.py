@@ -12,6 +12,9 @@ from slotmq.v5.source import store
 
 _BODY = const(3)
 _END = const(4)
+_PACKET_MAX = const(10)
+_PLAIN = const(1)  # of subscriptions.is_v5
+_OTHER = const(4)
 _OK = const(0)
 _WAITS = const(14)
 _IN_CONNECT = const(1)
@@ -118,7 +121,7 @@ class Connect5:
         """The session is open: store what version 5 adds to it, and send CONNACK."""
         five = broker.five
         session = broker.conns.session[conn]
-        five.take(broker, session)
+        five.take(broker, session, _kind(broker, conn))
         five.set_expiry(broker, session, fields.expiry)
         five.will_delay[session] = fields.will_delay
         five.will_since[session] = broker.now
@@ -133,6 +136,13 @@ class Connect5:
     def refuse(self, broker, conn, code):
         """Send CONNACK with a reason code; -> the code."""
         return connack.refuse(broker, conn, code)
+
+
+def _kind(broker, conn):
+    # Of the session: may the fast path send to it? A packet has at most two bytes more there.
+    five = broker.five
+    limited = 0 < five.packet_max[conn] < broker.pkt[_PACKET_MAX] + 2
+    return _OTHER if limited or five.aliases.offered[conn] else _PLAIN
 
 
 def _take_properties(broker, conn, buf, fields):

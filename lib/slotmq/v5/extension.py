@@ -10,13 +10,15 @@
 #   messages       props: bytes of properties between topic and payload; expires and far.
 #                  Valid if the message's flags have EXTRA
 #   deliveries     group: slot of the Shares by which the message came, or NONE; ident: its
-#                  subscription identifier, 0: none, SEVERAL: more than one
+#                  subscription identifier, 0: none, SEVERAL: more than one. Valid if the
+#                  delivery's flags have BY
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
 #   connections    receive_max, packet_max, chunked_ident
 #
-# A connected client of version 5 has the state FIVE, which the fast path does not serve. A route
-# with such a client is not cached, so the fast path does not find it. Does not allocate after
-# construction.
+# subscriptions.is_v5 says of a session: 0: none of version 5; PLAIN: its client has version 5, and
+# gets QoS 0 as the fast path makes it; BRIDGE 2: a bridge has it; OTHER: it has topic aliases or
+# accepts no large packets, or now has version 3. The state FIVE is of a client that may send AUTH, and is read by the handlers.
+# Does not allocate after construction.
 from slotmq.delivery import lifecycle
 from slotmq.fast import finish, unref
 from slotmq.net import closing
@@ -39,9 +41,12 @@ _DROPPED = const(4)
 _SWEPT = const(32)  # slots at a time
 _LINGERING = const(5)
 _NEAR = const(8)
-_BRIDGE = const(2)  # of Subscriptions.is_v5
 _LINGER = const(10)  # tenths of a second
 _LONGEST = const(50000000)
+_PLAIN = const(1)  # of subscriptions.is_v5
+_OTHER = const(4)
+_NO_LOCAL = const(4)
+_BY = const(64)  # flag of a delivery
 NEVER = 0x3FFFFFFF  # seconds: a session that does not expire
 
 
@@ -76,6 +81,7 @@ class Version5:
         self.shares = Shares(limits)
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
         broker.subscriptions.is_v5 = bytearray(limits.sessions)
+        broker.subscriptions.five = self
         broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
         self.source = Source(limits)  # the message that is being published or sent
         self.aliases = Aliases(limits, self.source.scratch)
@@ -95,10 +101,8 @@ class Version5:
 
     def opened_3(self, broker, session, clean, kind=0):
         """A client of version 3 has opened a session: it expires as late as any may."""
-        if kind:
-            self.take(broker, session, kind)
-        elif broker.subscriptions.is_v5[session]:
-            broker.subscriptions.is_v5[session] = 1
+        if kind or broker.subscriptions.is_v5[session]:
+            self.take(broker, session, kind or _OTHER)
         most = broker.settings.persistent_client_expiration
         self.set_expiry(broker, session, 0 if clean else most or NEVER)
         self.will_delay[session] = 0
@@ -109,24 +113,26 @@ class Version5:
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
-    def take(self, broker, session, kind=1):
-        """A client of version 5, or a bridge (kind _BRIDGE), has the session now: mark it, so that
-        no route with it is cached."""
+    def take(self, broker, session, kind=_PLAIN):
+        """Set subscriptions.is_v5. A route depends on it."""
         subs = broker.subscriptions
-        was = subs.is_v5[session]
-        subs.is_v5[session] = kind
-        if was:
-            return
-        subs.forget_routes()
-        entry = broker.sessions.head[session]
-        while entry != _NONE:
-            self.set_subscription(entry, _NONE, 0)
-            entry = broker.deliveries.next[entry]
+        if subs.is_v5[session] != kind:
+            subs.is_v5[session] = kind
+            if broker.sessions.first_sub[session] != _NONE:
+                subs.forget_routes()
 
-    def set_subscription(self, entry, group, ident):
+    def set_subscription(self, broker, entry, group, ident):
         """Note by which subscription a delivery came: its group and its identifier."""
-        self.group[entry] = group
-        self.ident[entry] = ident
+        if group != _NONE or ident:
+            broker.deliveries.flags[entry] |= _BY
+            self.group[entry] = group
+            self.ident[entry] = ident
+
+    def is_odd(self, sub):
+        """Does each message for this subscription need its options? RETAIN alone does not need
+        Retain As Published."""
+        odd = self.options[sub] & _NO_LOCAL or self.identifier[sub]
+        return odd or self.share[sub] != _NONE
 
     def attached(self, broker, session):
         """The session has a connection again: drop the will that waited [3.1.3-9]."""
@@ -160,13 +166,13 @@ class Version5:
         self.share[sub] = _NONE
         entry = broker.sessions.head[broker.subscriptions.session[sub]]
         while entry != _NONE:
-            if self.group[entry] == group:
+            if broker.deliveries.flags[entry] & _BY and self.group[entry] == group:
                 self.group[entry] = _NONE
             entry = broker.deliveries.next[entry]
 
     def session_ends(self, broker, session):
         """A session is about to be discarded: publish its will, and pass messages of shared
-        subscriptions on. (A session of version 3 has none; `group` of its deliveries is stale.)"""
+        subscriptions on."""
         lifecycle.publish_will(broker, session)
         is_v5 = broker.subscriptions.is_v5
         if is_v5[session] and broker.sessions.head[session] != _NONE:

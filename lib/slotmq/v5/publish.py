@@ -176,7 +176,10 @@ def _publish(broker, conn, qos):
     if not is_wanted(broker, conn, source.tbuf, topic, n, size):
         return _QUOTA if 0 < broker.settings.message_size_limit < size else _UNAUTHORIZED
     subs = broker.subscriptions
-    slot = routing.route(broker, source.tbuf, topic, n)
+    slot = -1 if source.retain else subs.routes.find(source.tbuf, topic, n)
+    subs.needs_options = 0
+    if slot < 0:
+        slot = routing.route(broker, source.tbuf, topic, n)
     nobody = subs.routes.first[slot] == subs.routes.end[slot]
     keeps = source.retain and size
     if routing.is_refused(broker, slot, qos):
@@ -189,14 +192,14 @@ def _publish(broker, conn, qos):
     if subs.needs_options:
         spread(broker, slot, qos)
     elif not nobody:
-        _to_version_3(broker, slot, qos)
+        _to_sessions(broker, slot, qos)
     if source.msg != _NONE:
         unref(broker.tables, source.msg)
     return _NOBODY if nobody else _OK
 
 
-def _to_version_3(broker, slot, qos):
-    # Deliver on a route that has only clients of version 3.
+def _to_sessions(broker, slot, qos):
+    # Deliver on a route of sessions: no option of version 5 matters.
     if qos or broker.upgrade_qos:
         if broker.five.source.msg != _NONE or _store(broker, qos << 1) != _NONE:
             routing.fan_out(broker, broker.five.source.msg, qos, slot)

@@ -4,7 +4,7 @@
 from slotmq.delivery import routing
 from slotmq.delivery.encode import put_short
 from slotmq.delivery.outgoing import space
-from slotmq.fast import finish, unref
+from slotmq.fast import finish, send, unref
 from slotmq.platform.runtime import const
 from slotmq.v5.send import emit
 from slotmq.v5.source import store
@@ -14,6 +14,8 @@ _RAP = const(8)
 _SEVERAL = const(-1)
 _OWN = const(16)  # flag of a delivery to its publisher; 0x30, PUBLISH, has the same bit
 _NO_LOCAL = const(4)
+_PLAIN = const(1)
+_BY = const(64)
 _QUEUED = const(0)
 _RELEASED = const(3)
 _PUBLISH = const(0x30)
@@ -146,7 +148,7 @@ def deliver(broker, session, sub, qos, granted, keep_retain):
     entry = routing.enqueue(broker, session, source.msg, flags)
     if entry != _NONE:
         group = broker.subscriptions.share[sub] if sub != _NONE else _NONE
-        five.set_subscription(entry, group, ident)
+        five.set_subscription(broker, entry, group, ident)
 
 
 def drain(broker, session):
@@ -154,8 +156,13 @@ def drain(broker, session):
     sessions = broker.sessions
     sessions.progress[session] = broker.now
     conn = sessions.conn[session]
-    while sessions.cursor[session] != _NONE and _send(broker, conn, session):
-        pass
+    most = broker.five.receive_max[conn]
+    is_plain = broker.subscriptions.is_v5[session] == _PLAIN
+    while sessions.cursor[session] != _NONE:
+        if is_plain and not send(broker.tables, session, conn, most):
+            break
+        if not _send(broker, conn, session):
+            break
 
 
 def _under_way(broker, session, entry):
@@ -191,7 +198,8 @@ def _send(broker, conn, session):
     source.from_message(broker, deliveries.msg[entry])
     packet_id = entry + 1 if flags & 6 else 0
     source.own = flags & _OWN
-    sent = emit(broker, conn, _PUBLISH | flags, packet_id, broker.five.ident[entry])
+    ident = broker.five.ident[entry] if flags & _BY else 0
+    sent = emit(broker, conn, _PUBLISH | flags & 15, packet_id, ident)
     if sent == 0:
         return False
     if sent < 0:

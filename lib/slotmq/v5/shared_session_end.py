@@ -8,6 +8,7 @@ _NONE = const(0xFFFF)
 _QUEUED = const(0)
 _SENT_1 = const(1)
 _RAP = const(8)
+_BY = const(64)
 
 
 def pass_on(broker, session):
@@ -15,13 +16,14 @@ def pass_on(broker, session):
 
     A QoS 2 message that was sent is not passed on [4.8.2-5]."""
     deliveries = broker.deliveries
-    group = broker.five.group
+    flags = broker.deliveries.flags
     entry = broker.sessions.head[session]
     while entry != _NONE:
         after = deliveries.next[entry]
         passes = deliveries.state[entry] in (_QUEUED, _SENT_1)
-        if group[entry] != _NONE and passes and not deliveries.may_be_known(entry):
-            _pass(broker, session, entry, group[entry])
+        group = broker.five.group[entry] if flags[entry] & _BY else _NONE
+        if group != _NONE and passes and not deliveries.may_be_known(entry):
+            _pass(broker, session, entry, group)
         entry = after
 
 
@@ -39,5 +41,6 @@ def _pass(broker, session, entry, slot):
     finish(broker.tables, entry)
     made = routing.enqueue(broker, subs.session[sub], msg, flags)
     if made != _NONE:
-        broker.five.set_subscription(made, slot, broker.five.identifier[sub])
+        five = broker.five
+        five.set_subscription(broker, made, slot, five.identifier[sub])
     unref(broker.tables, msg)

@@ -1,5 +1,6 @@
 # stored_state.py - all that a journal stores of a broker, as values to compare. Slots, which a
 # start may choose anew, do not show in it.
+from tables import came_by
 
 NONE = 0xFFFF
 
@@ -61,14 +62,15 @@ def received(broker, n):
 
 def queue(broker, n):
     """client id, place in its queue, packet id, state, flags, message, share name, identifier"""
-    deliveries, five = broker.deliveries, broker.five
+    deliveries = broker.deliveries
     found = []
     entry = broker.sessions.head[n]
     while entry != NONE:
         msg = deliveries.msg[entry]
         row = (broker.sessions.client_id(n), len(found), entry + 1, deliveries.state[entry])
         row += (deliveries.flags[entry] & 31, message(broker, msg))
-        found.append(row + (share(broker, five.group[entry]), five.ident[entry]))
+        group, identifier = came_by(broker, entry)
+        found.append(row + (share(broker, group), identifier))
         entry = deliveries.next[entry]
     return found
 

@@ -4,6 +4,7 @@ import packets5
 from invariants import broken
 from journal_case import RESUMED, JournalCase
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, publish, read_publish, subscribe
+from tables import came_by
 
 
 class TestFullTables(JournalCase):
@@ -161,7 +162,7 @@ class TestVersion5(JournalCase):
         buf = bytearray(32)
         found = []
         for entry in range(self.broker.deliveries.slots):
-            group = self.broker.five.group[entry]
+            group, _ = came_by(self.broker, entry)
             if self.broker.deliveries.session[entry] != 0xFFFF:
                 found.append(bytes(buf[: names.read(group, buf, 0)]))
         return found

@@ -113,8 +113,9 @@ def _buffers(broker):
         if not base <= conns.tx_end[conn] <= base + conns.tx_bytes:
             yield f"outgoing buffer of connection {conn}"
         limit = base + conns.tx_bytes if conns.chunked_msg[conn] == _NONE else 0
-        is_last = conns.level[conn] == 5 and conns.state[conn] in _LEAVING  # after DISCONNECT
-        if conns.tx_limit[conn] != limit and not (is_last and conns.tx_limit[conn] == 0):
+        # After DISCONNECT and a CONNACK that refuses, the limit stays as low as it was.
+        is_last = conns.level[conn] == 5 and conns.state[conn] in _LEAVING
+        if conns.tx_limit[conn] != limit and not (is_last and conns.tx_limit[conn] < limit):
             yield f"limit of connection {conn}"
     if conns.count != sum([state != _VACANT for state in conns.state]):
         yield f"{conns.count} connections"

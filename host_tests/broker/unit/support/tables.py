@@ -57,6 +57,14 @@ def _messages(broker):
     }
 
 
+def came_by(broker, entry):
+    """The group and the identifier of the subscription by which a delivery came."""
+    five = broker.five
+    if broker.deliveries.flags[entry] & 64:
+        return five.group[entry], five.ident[entry]
+    return _NONE, 0
+
+
 def _version5(five, is_v5):
     scram = five.scram.exchanges if five.scram else ()
     return {
@@ -67,7 +75,7 @@ def _version5(five, is_v5):
         "members": sum(five.shares.refs),
         "options": sum([options != 0 for options in five.options]),
         "identifiers": sum([number != 0 for number in five.identifier]),
-        "sessions of version 5": sum(is_v5),
+        "sessions of version 5": sum([kind != 0 for kind in is_v5]),
         "exchanges": len(five.exchanges),
         "exchanges of SCRAM": len(scram),
     }

@@ -1,0 +1,373 @@
+"""MQTT 5.0 on the fast path: which packets it takes, and what receivers of each version get, byte
+by byte."""
+
+# ruff: noqa: RUF005 - MicroPython has no stars in a list
+import packets5
+from broker_case import BrokerCase
+from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, packet, publish, subscribe
+
+LIMITS = {
+    "connections": 8,
+    "tx_bytes": 20480,
+    "rx_bytes": 20480,
+    "max_packet": 18000,
+    "message_bytes": 65536,
+}
+USER = b"\x26\0\1a\0\2bc"  # a user property
+
+
+class FastCase(BrokerCase):
+    LIMITS = LIMITS
+
+    def start(self, limits=None, **settings):
+        super().start(limits, **settings)
+        self.handled = 0
+        inner = self.broker.handle_fast
+
+        def handle_fast(columns, conn, buf, at, end):
+            stop = inner(columns, conn, buf, at, end)
+            self.handled += stop - at
+            return stop
+
+        self.broker.handle_fast = handle_fast
+
+    def client(self, name, level, qos=0, options=0, properties=b"", of_filter=b"", topic="t"):
+        """A client of that version that has subscribed to the topic; qos None: to nothing."""
+        client = self.come(
+            packets5.connect(name, properties, clean=True) if level == 5 else connect(name)
+        )
+        if qos is not None and level == 5:
+            client.send(packets5.subscribe(1, topic, qos | options, of_filter))
+        elif qos is not None:
+            client.send(subscribe(1, topic, qos))
+        self.world.turn(2)
+        client.packets()
+        return client
+
+    def is_fast(self, client, data):
+        """Send packets; has the fast path handled them all?"""
+        self.handled = 0
+        client.send(data)
+        self.world.turn(3)
+        self.assertTrue(self.handled <= len(data))
+        return self.handled == len(data)
+
+    def publish(self, level, payload, qos=0, packet_id=0, properties=b"", **more):
+        if level == 5:
+            return packets5.publish("t", payload, qos, packet_id, properties, **more)
+        return publish("t", payload, qos, packet_id, **more)
+
+    def got(self, client):
+        return b"".join([bytes(data) for data in client.packets()])
+
+
+class TestQos0(FastCase):
+    def test_each_version_gets_its_own_packet(self):
+        """Remaining lengths of each number of bytes, and where the versions differ in it."""
+        receivers = [
+            (level, self.client(f"{level}{n}", level)) for n in (1, 2) for level in (3, 5)
+        ]
+        for level in (3, 5):
+            sender = self.client(f"from{level}", level, None)
+            sender.send(self.publish(level, b"first"))
+            self.world.turn(2)
+            for size in [0, 1, 60, 200] + list(range(120, 127)) + list(range(16376, 16379)):
+                with self.subTest(level=level, size=size):
+                    for _, client in receivers:
+                        client.packets()
+                    payload = bytes([n & 255 for n in range(size)])
+                    data = self.publish(level, payload) + self.publish(level, b"next")
+                    self.assertTrue(self.is_fast(sender, data))
+                    for version, client in receivers:
+                        wanted = self.publish(version, payload) + self.publish(version, b"next")
+                        self.assertEqual(self.got(client), wanted)
+
+    def test_a_length_that_the_fast_path_does_not_know(self):
+        of_3, of_5 = self.client("3", 3), self.client("5", 5)
+        for level, client in ((3, of_3), (5, of_5)):
+            client.send(self.publish(level, b"first"))
+            self.world.turn(2)
+            for each in (of_3, of_5):
+                each.packets()
+            payload = b"p" * (16384 - 3 if level == 3 else 16384 - 4)
+            self.assertFalse(self.is_fast(client, self.publish(level, payload)))
+            for version, each in ((3, of_3), (5, of_5)):
+                self.assertEqual(self.got(each), self.publish(version, payload))
+
+    def test_to_one_version_only(self):
+        for level in (3, 5):
+            for version in (3, 5):
+                self.start()
+                sender = self.client("s", level, None)
+                receiver = self.client("r", version)
+                self.assertFalse(self.is_fast(sender, self.publish(level, b"1")))
+                self.assertTrue(self.is_fast(sender, self.publish(level, b"2") * 3))
+                wanted = self.publish(version, b"1") + self.publish(version, b"2") * 3
+                self.assertEqual(self.got(receiver), wanted)
+                self.assertEqual(self.broker.stats[2], 4)
+                self.assertEqual(self.broker.conns.counts[1] + self.broker.stats[3], 4)
+                self.tearDown()
+
+    def test_to_nobody_and_to_a_session_without_a_connection(self):
+        sender = self.client("s", 5, None)
+        sender.send(self.publish(5, b"1"))
+        self.world.turn(2)
+        self.assertTrue(self.is_fast(sender, self.publish(5, b"2")))
+        for level in (3, 5):
+            first = self.come(
+                packets5.connect("away", clean=False, expiry=60) + packets5.subscribe(1, "t", 0)
+                if level == 5
+                else connect("away", clean=False) + subscribe(1, "t", 0)
+            )
+            first.leave()
+            self.world.turn(2)
+            receiver = self.client("r", 5)
+            sender.send(self.publish(5, b"3"))
+            self.world.turn(2)
+            self.assertTrue(self.is_fast(sender, self.publish(5, b"4")))
+            self.assertEqual(self.got(receiver), self.publish(5, b"3") + self.publish(5, b"4"))
+            receiver.leave()
+            self.world.turn(2)
+
+    def test_without_space_for_one_nothing_is_sent_twice(self):
+        """A receiver of either version is slow: the others get each message once, in order."""
+        for level in (3, 5):
+            for slow in (3, 5):
+                with self.subTest(level=level, slow=slow):
+                    self.start()
+                    sender = self.client("s", level, None)
+                    receivers = [(3, self.client("3", 3)), (5, self.client("5", 5))]
+                    (blocked,) = [client for version, client in receivers if version == slow]
+                    blocked.stream.write_some = lambda n: None
+                    data = [self.publish(level, b"%d" % n + b"p" * 3000) for n in range(20)]
+                    for each in data:
+                        sender.send(each)
+                        self.world.turn(2)
+                    for version, client in receivers:
+                        if version != slow:
+                            of_it = [
+                                self.publish(version, b"%d" % n + b"p" * 3000) for n in range(20)
+                            ]
+                            self.assertEqual(self.got(client), b"".join(of_it))
+                    blocked.stream.write_some = lambda n: n
+                    self.world.turn(3)
+                    found = [bytes(each) for each in blocked.packets()]
+                    of_it = [self.publish(slow, b"%d" % n + b"p" * 3000) for n in range(20)]
+                    self.assertEqual(found, of_it[: len(found)])
+                    self.assertEqual(len(found) + self.broker.stats[4], 20)
+                    self.assertTrue(0 < len(found) < 20)
+                    self.tearDown()
+
+
+class TestQos1And2(FastCase):
+    def test_both_directions_of_both_versions(self):
+        for level in (3, 5):
+            for version in (3, 5):
+                for qos in (1, 2):
+                    self.start()
+                    sender = self.client("s", level, None)
+                    receiver = self.client("r", version, qos)
+                    self.exchange(sender, receiver, level, version, qos, fast=False)
+                    self.exchange(sender, receiver, level, version, qos, fast=True)
+                    self.exchange(sender, receiver, level, version, qos, fast=True)
+                    self.tearDown()
+
+    def exchange(self, sender, receiver, level, version, qos, fast):
+        data = self.publish(level, b"payload", qos, 7)
+        self.assertEqual(self.is_fast(sender, data), fast)
+        self.assertEqual(self.got(sender), ack(PUBACK if qos == 1 else PUBREC, 7))
+        (found,) = receiver.packets()
+        packet_id = found[5] << 8 | found[6]
+        self.assertEqual(bytes(found), self.publish(version, b"payload", qos, packet_id))
+        if qos == 2:
+            self.assertTrue(self.is_fast(sender, ack(PUBREL, 7)))
+            self.assertEqual(self.got(sender), ack(PUBCOMP, 7))
+            self.assertTrue(self.is_fast(receiver, ack(PUBREC, packet_id)))
+            self.assertEqual(self.got(receiver), ack(PUBREL, packet_id))
+        self.assertTrue(self.is_fast(receiver, ack(PUBACK if qos == 1 else PUBCOMP, packet_id)))
+        self.assertEqual(self.broker.deliveries.count[0], 0)
+
+    def test_an_empty_payload(self):
+        sender = self.client("s", 5, None)
+        receivers = [(3, self.client("3", 3, 1)), (5, self.client("5", 5, 1))]
+        for n in range(2):
+            self.assertEqual(self.is_fast(sender, self.publish(5, b"", 1, 7)), n > 0)
+        for version, client in receivers:
+            for found in client.packets():
+                packet_id = found[5] << 8 | found[6]
+                self.assertEqual(bytes(found), self.publish(version, b"", 1, packet_id))
+                client.send(ack(PUBACK, packet_id))
+        self.world.turn(2)
+
+    def test_receive_maximum(self):
+        sender = self.client("s", 5, None)
+        receiver = self.client("r", 5, 1, properties=b"\x21\0\2")
+        data = b"".join([self.publish(5, b"%d" % n, 1, n + 1) for n in range(7)])
+        sender.send(data[:10])
+        self.world.turn(2)
+        self.assertFalse(self.is_fast(sender, data[10:]))  # the first was cut
+        seen = 0
+        while seen < 7:
+            found = receiver.packets()
+            self.assertTrue(0 < len(found) <= 2)
+            for each in found:
+                self.assertEqual(bytes(each[8:]), b"%d" % seen)
+                seen += 1
+                self.assertTrue(self.is_fast(receiver, ack(PUBACK, each[5] << 8 | each[6])))
+
+    def test_what_was_sent_before_a_reconnect_is_sent_again(self):
+        """Within the new connection's Receive Maximum, and with DUP."""
+        sender = self.client("s", 5, None)
+        name = "r"
+        for properties in (b"\x21\0\4", b"\x21\0\2"):
+            receiver = self.come(
+                packets5.connect(name, properties, clean=False, expiry=60)
+                + packets5.subscribe(1, "t", 1)
+            )
+            if not self.broker.deliveries.count[0]:
+                sender.send(b"".join([self.publish(5, b"%d" % n, 1, n + 1) for n in range(4)]))
+            self.world.turn(3)
+            found = [data for data in receiver.packets() if data[0] >> 4 == 3]
+            first = found
+            if properties[2] == 4:
+                self.assertEqual([data[0] for data in found], [0x32] * 4)
+                receiver.leave()
+                self.world.turn(2)
+        self.assertEqual([data[0] for data in first], [0x3A] * 2)
+        for _ in range(3):
+            receiver.answer()
+            for data in first:
+                receiver.send(ack(PUBACK, data[5] << 8 | data[6]))
+            first = []
+            self.world.turn(3)
+        self.assertEqual(self.broker.deliveries.count[0], 0)
+
+    def test_a_reason_code_is_not_left_out(self):
+        """If nobody has subscribed, and for an unknown id."""
+        sender = self.client("s", 5, None)
+        for _ in range(3):
+            self.assertFalse(self.is_fast(sender, self.publish(5, b"", 1, 7)))
+            self.assertEqual(self.got(sender), packet(0x40, b"\0\7\x10"))
+        self.assertFalse(self.is_fast(sender, ack(PUBREL, 9)))
+        self.assertEqual(self.got(sender), packet(0x70, b"\0\x09\x92"))
+
+
+class TestOtherCode(FastCase):
+    """What the fast path leaves to the handlers, before and after it has remembered the route."""
+
+    def test_properties(self):
+        sender = self.client("s", 5, None)
+        receivers = [(3, self.client("3", 3)), (5, self.client("5", 5))]
+        for _ in range(2):
+            self.assertFalse(self.is_fast(sender, self.publish(5, b"p", properties=USER)))
+            for version, client in receivers:
+                wanted = self.publish(version, b"p", properties=USER)
+                self.assertEqual(self.got(client), wanted)
+        self.assertTrue(self.is_fast(sender, self.publish(5, b"p")))
+        for qos in (1, 2):
+            data = self.publish(5, b"p", qos, 7, USER)
+            self.assertFalse(self.is_fast(sender, data))
+        sender.send(ack(PUBREL, 7))
+        self.world.turn(2)
+
+    def test_retained_messages_and_retain_as_published(self):
+        sender = self.client("s", 5, None)
+        of_3, of_5 = self.client("3", 3), self.client("5", 5)
+        as_published = self.client("rap", 5, options=8)
+        for _ in range(2):
+            self.assertTrue(not self.is_fast(sender, self.publish(5, b"p", retain=True)))
+            self.assertEqual(self.got(as_published), self.publish(5, b"p", retain=True))
+            self.assertEqual(self.got(of_5), self.publish(5, b"p"))
+            self.assertEqual(self.got(of_3), self.publish(3, b"p"))
+        self.assertTrue(self.is_fast(sender, self.publish(5, b"q")))
+        self.assertEqual(self.got(as_published), self.publish(5, b"q"))
+        sender.send(self.publish(5, b"", retain=True))
+        self.world.turn(2)
+
+    def test_no_local(self):
+        sender = self.client("s", 5, options=4)
+        receiver = self.client("r", 5)
+        for _ in range(3):
+            self.assertFalse(self.is_fast(sender, self.publish(5, b"p")))
+            self.assertEqual(self.got(sender), b"")
+            self.assertEqual(self.got(receiver), self.publish(5, b"p"))
+
+    def test_identifiers(self):
+        sender = self.client("s", 3, None)
+        receiver = self.client("r", 5, 1, of_filter=b"\x0b\5")
+        for _ in range(3):
+            self.assertFalse(self.is_fast(sender, self.publish(3, b"p")))
+            self.assertEqual(self.got(receiver), self.publish(5, b"p", properties=b"\x0b\5"))
+        sender.send(self.publish(3, b"p", 1, 7))
+        self.world.turn(2)
+        (found,) = receiver.packets()
+        packet_id = found[5] << 8 | found[6]
+        self.assertEqual(bytes(found), self.publish(5, b"p", 1, packet_id, b"\x0b\5"))
+        self.assertTrue(self.is_fast(receiver, ack(PUBACK, packet_id)))
+
+    def test_a_shared_subscription(self):
+        sender = self.client("s", 5, None)
+        members = [self.client(f"m{n}", 5, topic="$share/g/t") for n in range(2)]
+        for _ in range(4):
+            self.assertFalse(self.is_fast(sender, self.publish(5, b"p")))
+        for client in members:
+            self.assertEqual(self.got(client), self.publish(5, b"p") * 2)
+
+    def test_aliases_of_a_receiver(self):
+        sender = self.client("s", 5, None, topic="long")
+        receiver = self.client("r", 5, properties=b"\x22\0\1", topic="long")
+        data = packets5.publish("long", b"p")
+        for n in range(3):
+            self.assertFalse(self.is_fast(sender, data))
+            topic = "" if n else "long"
+            self.assertEqual(
+                self.got(receiver), packets5.publish(topic, b"p", properties=b"\x23\0\1")
+            )
+
+    def test_the_largest_packet_of_a_receiver(self):
+        sender = self.client("s", 3, None)
+        receiver = self.client("r", 5, properties=b"\x27\0\0\0\x28")
+        for size in (30, 34, 35, 36):
+            self.assertFalse(self.is_fast(sender, self.publish(3, b"p" * size)))
+        wanted = [self.publish(5, b"p" * size) for size in (30, 34)]
+        self.assertEqual(self.got(receiver), b"".join(wanted))
+
+    def test_a_session_that_comes_back_with_the_other_version(self):
+        sender = self.client("s", 5, None)
+        expiry = {"clean": False, "expiry": 60}
+        for level in (5, 3, 5, 3):
+            first = packets5.connect("r", **expiry) if level == 5 else connect("r", clean=False)
+            receiver = self.come(first)
+            if level == 5:
+                receiver.send(packets5.subscribe(1, "t", 0))
+            self.world.turn(2)
+            receiver.packets()
+            for n in range(3):
+                fast = self.is_fast(sender, self.publish(5, b"p"))
+                self.assertEqual(fast, n > 0 and level == 5)
+                self.assertEqual(self.got(receiver), self.publish(level, b"p"))
+            receiver.leave()
+            self.world.turn(2)
+
+    def test_malformed_packets(self):
+        """They end the connection, as without the fast path."""
+        for body in (b"\0\1t", b"\0\1t\1", b"\0\1t\x80", b"\0\1t\2\1\2"):
+            sender = self.client("s", 5, None)
+            sender.send(self.publish(5, b"p") * 2)
+            self.world.turn(2)
+            sender.send(packet(0x30, body))
+            self.world.turn(3)
+            self.assertEqual(self.got(sender)[:2], b"\xe0\2")
+            self.wait(2)
+            self.assertTrue(sender.stream.closed)
+
+    def test_a_client_that_comes_and_goes_does_not_clear_the_routes(self):
+        sender = self.client("s", 5, None)
+        self.client("r", 5)
+        sender.send(self.publish(5, b"p"))
+        self.world.turn(2)
+        other = self.client("other", 5, None)
+        self.assertTrue(self.is_fast(sender, self.publish(5, b"p")))
+        other.leave()
+        self.world.turn(2)
+        self.assertTrue(self.is_fast(sender, self.publish(5, b"p")))

@@ -1,0 +1,84 @@
+"""Faults on the fast path of MQTT 5.0, and in what decides that a packet may go there."""
+
+from .faults import Fault
+
+FAULTS = (
+    Fault(
+        "fast path: version 3 gets the length of the properties",
+        "fast/path_cpython.py",
+        "    body += packet[topic + size + 1 :] if five",
+        "    body += packet[topic + size :] if five",
+    ),
+    Fault(
+        "fast path: version 5 gets no length of the properties",
+        "fast/path_cpython.py",
+        'else b"\\0" + packet[topic + size :]',
+        "else packet[topic + size :]",
+    ),
+    Fault(
+        "fast path: properties count as payload",
+        "fast/path_cpython.py",
+        "    if five and (at + size == stop or buf[at + size]):",
+        "    if five and at + size == stop:",
+    ),
+    Fault(
+        "fast path: a stored message begins with the length of its properties",
+        "fast/path_cpython.py",
+        "        pkt[_PAYLOAD] = at + 1\n",
+        "",
+    ),
+    Fault(
+        "fast path: a stored message has lost its properties",
+        "fast/path_cpython.py",
+        "        if at == pkt[_END] or buf[at] or first == last:",
+        "        if at == pkt[_END] or first == last:",
+    ),
+    Fault(
+        "fast path: a packet for both versions is sent without space",
+        "fast/path_cpython.py",
+        "        n = len(of_3 if i < mid else of_5)\n        if conn != _NONE and",
+        "        n = len(of_3)\n        if conn != _NONE and i >= mid and",
+    ),
+    Fault(
+        "fast path: version 5 gets a delivery as version 3 does",
+        "fast/deliveries_cpython.py",
+        'b"\\0" if five else b""',
+        'b""',
+    ),
+    Fault(
+        "fast path: a delivery is sent without its identifier",
+        "fast/deliveries_cpython.py",
+        "if state == _RELEASED or not flags & 6 or flags >> 6:",
+        "if state == _RELEASED or not flags & 6:",
+    ),
+    Fault(
+        "fast path: more are in flight than Receive Maximum allows",
+        "v5/routing.py",
+        "    most = broker.five.receive_max[conn]\n",
+        "    most = broker.deliveries.window[0]\n",
+    ),
+    Fault(
+        "a route stays though its client has another version now",
+        "v5/extension.py",
+        "                subs.forget_routes()",
+        "                pass",
+    ),
+    Fault(
+        "a route is remembered though an option matters",
+        "tables/subscriptions.py",
+        "            keeps = keeps and not self.five.is_odd(self.pool[i])",
+        "            pass",
+    ),
+    Fault(
+        "a route of both versions has one order only",
+        "tables/subscriptions.py",
+        "                pool[i] = pool[mid]\n                pool[mid] = entry\n",
+        "",
+    ),
+    Fault(
+        "a packet is larger than its client accepts",
+        "v5/connect.py",
+        "    limited = 0 < five.packet_max[conn] < broker.pkt[_PACKET_MAX] + 2\n",
+        "    limited = False\n",
+    ),
+)
