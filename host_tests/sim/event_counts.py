@@ -18,19 +18,22 @@ class EventCounts:
         self.counts[what] = count
 
 
-def count_fast(world, broker):
-    """Count the PUBLISH packets that the fast path handles: with receivers of version 3 only, of
+class FastCounts:
+    """Counts the PUBLISH packets that the fast path handles: with receivers of version 3 only, of
     version 5 only, or mixed."""
-    inner = broker.handle_fast
 
-    def handle_fast(columns, conn, buf, at, end):
-        stop = inner(columns, conn, buf, at, end)
+    def __init__(self, world):
+        self.events = world.events
+        self.broker = world.broker
+        self.inner = self.broker.handle_fast
+        self.broker.handle_fast = self.handle_fast
+
+    def handle_fast(self, columns, conn, buf, at, end):
+        stop = self.inner(columns, conn, buf, at, end)
         heap.lift()
-        _count_publish(world.events, broker, conn, buf, at, stop)
+        _count_publish(self.events, self.broker, conn, buf, at, stop)
         heap.drop()
         return stop
-
-    broker.handle_fast = handle_fast
 
 
 def _count_publish(events, broker, conn, buf, at, stop):
@@ -43,7 +46,7 @@ def _count_publish(events, broker, conn, buf, at, stop):
             slot = routes.find(buf, pkt[7], pkt[8])
             is_mixed = routes.mid[slot] != (routes.first if level == 5 else routes.end)[slot]
             kind = "mixed" if is_mixed else "5" if level == 5 else "3"
-            events["fast QoS %d %s" % (pkt[1] >> 1, kind)] += 1
+            events[f"fast QoS {pkt[1] >> 1} {kind}"] += 1
 
 
 def note_full(world):

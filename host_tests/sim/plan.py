@@ -33,6 +33,12 @@ class Plan:
         if self.has_rules:
             self.settings.acl_file = "rules"  # rights.file_of() has them
             self.settings.allow_anonymous = True
+        # Do most packets suit the fast path, and subscriptions seldom change?
+        self.is_plain = Numbers(seed, 9).one_in(3)
+        if self.is_plain:
+            self.settings.upgrade_outgoing_qos = self.settings.queue_qos0_messages = False
+            self.settings.allow_duplicate_messages = False
+            self.settings.message_size_limit = self.settings.max_topic_alias = 0
         self.faults = numbers.choice((0, 1, 1, 2))  # how often connections are lost
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
@@ -135,13 +141,21 @@ class ClientPlan:
         self.qos = numbers.choice(((0, 1, 2), (0, 0, 1), (1, 2), (2,), (1,)))
         if numbers.one_in(10):  # more QoS 2 ids at a time than the broker's list has
             self.window, self.qos, self.lazy, self.publishes = 40, (2,), 95, 70
+        if plan.is_plain:
+            self.publishes, self.subscribes, self.retains, self.wills = 70, 3, 0, 0
+            self.alias_max, self.disconnects = numbers.choice((0, 0, 0, 1)), self.disconnects // 3
+            self.qos = numbers.choice(((0,), (0, 1), (1,), (1, 2)))
+        # Does it come back with the other version now and then?
+        self.changes_version = plan.is_plain and self.level > 3 and settings.mqtt_versions == 5
         self.topics, self.filters = _words(numbers, plan, self.level)
         self.sizes = _sizes(plan.limits)
-        self.sharing = plan.sharing if plan.limits.shares else 0
+        self.sharing = plan.sharing if plan.limits.shares and not plan.is_plain else 0
 
 
 def _words(numbers, plan, level):
     topics = [numbers.choice(TOPICS) for _ in range(numbers.between(1, 6))]
+    if plan.is_plain:
+        topics = [b"a", b"a/b"]
     filters = [numbers.choice(FILTERS) for _ in range(numbers.between(1, 5))]
     filters += [numbers.choice(EVERYTHING)]
     if plan.versions_apart:

@@ -20,7 +20,7 @@ from ..broker.unit.support.tables import counts
 from .clients import behaviour
 from .clients.client import Client
 from .clients.link import Link
-from .event_counts import EventCounts, count_fast, note_full, note_full_space
+from .event_counts import EventCounts, FastCounts, note_full, note_full_space
 from .model import output, queue_check, rights, tables
 from .model.model import Model, PromiseBroken
 from .model.observations import NO_REFUSALS
@@ -95,7 +95,7 @@ class World:
         if self.plan.has_rules:
             ondemand.take("access.acl_file", 0).open = rights.file_of(self)
         self.broker = Broker(self.plan.limits, self.plan.settings)
-        count_fast(self, self.broker)
+        FastCounts(self)
         self.broker.hooks = self.hooks
         self.window = None
         self.written_links = []

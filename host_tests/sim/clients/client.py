@@ -58,6 +58,8 @@ class Client(Sender):
         if self.link:
             self.link.vanished = True
         self.links += 1
+        if plan.changes_version and not self.in_flight and self.numbers.one_in(3):
+            plan.level = 9 - plan.level  # 4 or 5
         self.link = self.world.open(self, plan.index * 1000 + self.links, plan.level)
         self._fresh()
         spec = Connecting()

@@ -11,6 +11,10 @@ class Sender:
         self.link.send(data, packet)
         self.sent_ms = self.world.clock.ms
 
+    def is_plain(self):
+        """Shall the next packet suit the fast path?"""
+        return self.world.plan.is_plain and not self.numbers.one_in(5)
+
     def message(self, qos):
         """Make a new message."""
         numbers = self.numbers
@@ -25,7 +29,7 @@ class Sender:
         topic = numbers.choice(plan.topics)
         msg = Message(number, topic, size, min(qos, self.world.broker.max_qos), retain, plan.name)
         if plan.level == 5:
-            if numbers.one_in(4):
+            if numbers.one_in(4) and not self.is_plain():
                 user_property = codec.string(b"n") + codec.string(b"%d" % number)
                 msg.props = b"\x01\x01" + b"\x26" + user_property
             if size and numbers.percent(plan.expires):  # only the topic identifies an empty one
@@ -77,7 +81,7 @@ class Sender:
         self.waiting[packet_id] = True
         identifier = 0
         props = b""
-        if self.plan.level == 5 and numbers.one_in(3):
+        if self.plan.level == 5 and numbers.one_in(3) and not self.is_plain():
             identifier = numbers.between(1, 200)
             props = b"\x0b" + codec.length(identifier)
         named = [(_named(text, group), options) for text, group, options in filters]
@@ -94,7 +98,7 @@ class Sender:
                 group = numbers.choice((b"g", b"h"))
                 text = numbers.choice((text, b"a/#"))
             options |= numbers.choice((0, 0, 8)) | numbers.choice((0, 0, 0x10, 0x20))
-            options |= 4 if numbers.one_in(5) and group is None else 0
+            options |= 4 if numbers.one_in(5) and group is None and not self.is_plain() else 0
         return text, group, options
 
     def unsubscribe(self):

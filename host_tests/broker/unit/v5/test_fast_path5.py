@@ -22,14 +22,13 @@ class FastCase(BrokerCase):
     def start(self, limits=None, **settings):
         super().start(limits, **settings)
         self.handled = 0
-        inner = self.broker.handle_fast
+        self.inner = self.broker.handle_fast
+        self.broker.handle_fast = self.handle_fast
 
-        def handle_fast(columns, conn, buf, at, end):
-            stop = inner(columns, conn, buf, at, end)
-            self.handled += stop - at
-            return stop
-
-        self.broker.handle_fast = handle_fast
+    def handle_fast(self, columns, conn, buf, at, end):
+        stop = self.inner(columns, conn, buf, at, end)
+        self.handled += stop - at
+        return stop
 
     def client(self, name, level, qos=0, options=0, properties=b"", of_filter=b"", topic="t"):
         """A client of that version that has subscribed to the topic; qos None: to nothing."""
