@@ -7,7 +7,7 @@ from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 from host_tests.broker.wire.codec import Ack
 
-BURST = 12  # less than a client may have in flight
+BURST = 11  # less than a client may have in flight
 TOPICS = 40  # more than there are routes
 FLOOD = 400
 LARGE = b"L" * 430  # a burst of these is what one session may use

@@ -15,7 +15,7 @@ PROPERTIES: dict[str, Any] = {
 }
 ERRORS = (0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99)
 ABOUT = {"reason_string": "because", "user": (("a", "b"),)}
-FLOOD, BURST = 400, 12
+FLOOD, BURST = 400, 11
 LARGE = b"L" * 430  # with the rest of its packet about a buffer
 SIZES = (600, 700, 1300, 1900)  # around and beyond a buffer, within a packet
 
