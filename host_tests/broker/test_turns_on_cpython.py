@@ -128,7 +128,7 @@ def chunk(numbers: random.Random, level: int) -> bytes:
     }
     if level == 5:
         kinds["properties"] = codec5.publish(topic, payload, user=[("a", "b")])
-    return kinds[numbers.choice(["one"] * 12 + list(kinds))]
+    return bytes(kinds[numbers.choice(["one"] * 12 + list(kinds))])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -8,8 +8,8 @@ from .persistence.observed_medium import RECORD_TYPES
 ENOUGH = 500  # seeds; a smaller campaign need not cover everything
 _PACKETS, _CLIENTS, _REBOOTS = 300, 3, 1  # of an average seed, at least
 _RECORDS = [f"cut_{kind.replace(' ', '_')}" for kind in RECORD_TYPES]
-# Each table full, time, sessions under stress, the fast path, each medium of the journal, each kind
-# of reboot, and a power cut while each type of record was written.
+# Each table full, time, sessions under stress, the fast path, each medium of the journal, each
+# kind of reboot, and a power cut while each type of record was written.
 MUST_SEE = {
     *("full_connections", "full_sessions", "full_subscriptions", "full_nodes", "full_retained"),
     *("full_messages", "full_deliveries", "full_received", "full_reassembly", "full_shares"),

@@ -61,7 +61,6 @@ class Subscriptions:
         self.share = None  # column: the group (slot of Shares) of a shared subscription
         self.is_v5 = None  # of each session, see v5/extension.py
         self.five = None  # the Version5
-        self.on_removed = None  # called for a subscription that is removed
         self.needs_options = 0  # has the pool of the last match subscriptions, not sessions?
 
     # The tree. It grows in tables/insertion.py.
@@ -108,8 +107,8 @@ class Subscriptions:
         self.forget_routes()
         session = self.session[sub]
         node = self.node[sub]
-        if self.share is not None:
-            self.on_removed(sub)
+        if self.five:
+            self.five.unsubscribed(sub)
         if self.scan[sub]:
             self.scan[sub] = 0
             sessions.scans[session] -= 1

@@ -54,6 +54,7 @@ class Version5:
     def __init__(self, broker):
         limits = broker.limits
         n = limits.connections + 1
+        self.broker = broker
         # Functions of v5/ for modules that may not import it
         self.handlers = dispatch.HANDLERS
         self.first = dispatch.FIRST
@@ -82,7 +83,6 @@ class Version5:
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
         broker.subscriptions.is_v5 = bytearray(limits.sessions)
         broker.subscriptions.five = self
-        broker.subscriptions.on_removed = lambda sub: self.unsubscribed(broker, sub)
         self.source = Source(limits)  # the message that is being published or sent
         self.aliases = Aliases(limits, self.source.scratch)
         self.next_due = NEVER  # tenths of a second: when a session or will is due at the earliest
@@ -155,13 +155,14 @@ class Version5:
         self.will_at[session] = broker.now + delay * 10
         return True
 
-    def unsubscribed(self, broker, sub):
+    def unsubscribed(self, sub):
         """A subscription was removed: clear its slot."""
         self.options[sub] = 0
         self.identifier[sub] = 0
         group = self.share[sub]
         if group == _NONE:
             return
+        broker = self.broker
         self.shares.left(group)
         self.share[sub] = _NONE
         entry = broker.sessions.head[broker.subscriptions.session[sub]]

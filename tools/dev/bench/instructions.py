@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -71,8 +71,9 @@ class Budget:
     rules: str = ""  # of its acl_file
 
 
-def _pair(qos: int, burst: int, level: int = 4, *, alias: bool = False) -> Shape:
-    return Shape(1, 1, qos=qos, payload=16, burst=burst, depth=1, level=level, alias=alias)
+def _pair(qos: int, burst: int, level: int = 4, to: int = 0, *, alias: bool = False) -> Shape:
+    shape = Shape(1, 1, qos=qos, payload=16, burst=burst, depth=1, level=level, receiver_level=to)
+    return replace(shape, alias=alias)
 
 
 # 20 users with 5 rules each; the clients of the benchmark have no user name.
@@ -93,8 +94,17 @@ BUDGETS = {
     "one-at-a-time": Budget(_pair(0, 1), 15000, Count(25_000, 4)),
     "qos1": Budget(_pair(1, 20), 600, Count(40_000, 0.5)),
     "qos2": Budget(_pair(2, 20), 600, Count(80_000, 1)),
-    "qos0-v5": Budget(_pair(0, 100, 5), 30, Count(500_000, 0.1)),
-    "qos1-v5": Budget(_pair(1, 20, 5), 50, Count(500_000, 0.5)),
+    # MQTT 5.0: 1.3 times 3.1.1, between the versions 1.5 times
+    "qos0-v5": Budget(_pair(0, 100, 5), 600, Count(5_480, 0.1)),
+    "qos1-v5": Budget(_pair(1, 20, 5), 600, Count(16_900, 0.5)),
+    "qos2-v5": Budget(_pair(2, 20, 5), 600, Count(22_900, 1)),
+    "fan-out-v5": Budget(Shape(1, 50, payload=16, depth=1, level=5), 3, Count(893, 0.1)),
+    "qos0-3-to-5": Budget(_pair(0, 100, 4, 5), 600, Count(6_330, 0.1)),
+    "qos0-5-to-3": Budget(_pair(0, 100, 5, 4), 600, Count(6_330, 0.1)),
+    "qos1-5-to-3": Budget(_pair(1, 20, 5, 4), 600, Count(19_500, 0.5)),
+    "fan-out-5-to-3": Budget(
+        Shape(1, 50, payload=16, depth=1, level=5, receiver_level=4), 3, Count(1_030, 0.1)
+    ),
     "qos0-v5-alias": Budget(_pair(0, 100, 5, alias=True), 30, Count(500_000, 0.1)),
     "fan-out": Budget(Shape(1, 50, payload=16, depth=1), 3, Count(5_000, 0.1)),
     "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 1000, Count(20_000, 1)),

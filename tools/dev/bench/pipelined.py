@@ -17,8 +17,9 @@ class Shape:
     As many subscribers as publishers make pairs; a single one on either side is
     connected with all on the other. With `wildcards`, each publish matches
     exactly one of that many subscriptions, which are dealt to the subscribers.
-    With `level` 5 all speak MQTT 5.0; with `alias` topics are left away, towards
-    the broker and, where it can, towards the subscribers.
+    With `level` 5 all speak MQTT 5.0, with `receiver_level` the subscribers speak
+    another version; with `alias` topics are left away, towards the broker and,
+    where it can, towards the subscribers.
     """
 
     publishers: int = 10
@@ -30,6 +31,7 @@ class Shape:
     wildcards: int = 0
     level: int = 4
     alias: bool = False
+    receiver_level: int = 0
 
     def __post_init__(self) -> None:
         if 1 not in (self.publishers, self.subscribers) and self.publishers != self.subscribers:
@@ -47,7 +49,8 @@ def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeli
     by_publisher: list[list[Flow]] = [[] for _ in series]
     subscribers: list[ByteSubscriber | Subscriber] = []
     for index in range(shape.subscribers):
-        client = _client(shape, address, f"subscriber{index}" if handshake else None)
+        name = f"subscriber{index}" if handshake else None
+        client = _client(shape, address, name, _receiver_level(shape))
         if handshake:
             client.subscribe(_filters(shape, index), shape.qos)
         of_client = _flows(shape, series, index)
@@ -63,14 +66,19 @@ def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeli
     return Pipeline(publishers, subscribers, flows)
 
 
-def _client(shape: Shape, address: Address, name: str | None) -> Client:
-    return Client(address, name, level=shape.level, aliases=1 if shape.alias else 0)
+def _client(shape: Shape, address: Address, name: str | None, level: int) -> Client:
+    return Client(address, name, level=level, aliases=1 if shape.alias else 0)
+
+
+def _receiver_level(shape: Shape) -> int:
+    return shape.receiver_level or shape.level
 
 
 def _publishing(
     shape: Shape, address: Address, series: Series, *, handshake: bool = True
 ) -> Client:
-    client = _client(shape, address, f"publisher{series.publisher}" if handshake else None)
+    name = f"publisher{series.publisher}" if handshake else None
+    client = _client(shape, address, name, shape.level)
     if shape.alias:
         client.send(series.first_with_alias + codec.PING)
         client.expect(codec.PONG)
@@ -96,7 +104,7 @@ def _subscriber(
 ) -> ByteSubscriber | Subscriber:
     if _exact(shape):
         return ByteSubscriber(client, *flows.values())
-    return Subscriber(client, flows, shape.qos, shape.level)
+    return Subscriber(client, flows, shape.qos, _receiver_level(shape))
 
 
 def _flows(shape: Shape, series: list[Series], subscriber: int) -> dict[int, Flow]:
@@ -133,6 +141,6 @@ def _publishers_of(shape: Shape, subscriber: int) -> range:
 
 def _exact(shape: Shape) -> bool:
     """Whether each subscriber knows the expected bytes."""
-    if shape.qos or shape.alias:
+    if shape.qos or shape.alias or _receiver_level(shape) != shape.level:
         return False
     return shape.publishers == 1 or shape.subscribers == shape.publishers
