@@ -42,7 +42,7 @@ def payload(size, number):
 
 
 class StreamCase(BrokerCase):
-    LIMITS = {"connections": 6}  # noqa: RUF012
+    LIMITS = {"connections": 6, "message_bytes": 12544}  # noqa: RUF012
 
     def setUp(self):
         super().setUp()

@@ -104,7 +104,7 @@ class TestWrites(StreamCase):
 
 
 class TestSmallBuffers(StreamCase):
-    LIMITS = {"connections": 6, "tx_bytes": 64}  # noqa: RUF012
+    LIMITS = {"connections": 6, "tx_bytes": 64, "message_bytes": 12544}  # noqa: RUF012
 
     def test_a_chunked_message_at_every_position_of_the_buffers_end(self):
         """Header, topic, packet id and payload of a chunked message, cut anywhere."""
