@@ -17,7 +17,8 @@
 #
 # subscriptions.is_v5 says of a session: 0: none of version 5; PLAIN: its client has version 5, and
 # gets QoS 0 as the fast path makes it; BRIDGE 2: a bridge has it; OTHER: it has topic aliases or
-# accepts no large packets, or now has version 3. The state FIVE is of a client that may send AUTH, and is read by the handlers.
+# accepts no large packets, or now has version 3. The state FIVE is of a client that may send AUTH,
+# and is read by the handlers.
 # Does not allocate after construction.
 from slotmq.delivery import lifecycle
 from slotmq.fast import finish, unref
