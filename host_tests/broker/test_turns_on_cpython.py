@@ -110,11 +110,11 @@ def waiting(client: socket.socket) -> bytes:
     return data
 
 
-def chunk(numbers: random.Random, level: int) -> bytes:
+def chunk(numbers: random.Random, levels: tuple[int, int, int]) -> bytes:
     """What a client may send at once."""
     topic = numbers.choice(TOPICS)
     payload = numbers.randbytes(numbers.choice(SIZES))
-    of_level = codec5 if level == 5 else codec
+    of_level = codec5 if levels[0] == 5 else codec
     one = of_level.publish(topic, payload)
     kinds = {
         "one": one,
@@ -126,7 +126,11 @@ def chunk(numbers: random.Random, level: int) -> bytes:
         "to itself": of_level.subscribe(2, ("a", 0)),
         "not to itself": of_level.unsubscribe(3, "a"),
     }
-    if level == 5:
+    if levels != OF_3:
+        # With version 5 it takes a packet id outside of the fast path. Whether a cut packet takes
+        # that depends on the system.
+        del kinds["to itself"]
+    if levels[0] == 5:
         kinds["properties"] = codec5.publish(topic, payload, user=[("a", "b")])
     return bytes(kinds[numbers.choice(["one"] * 12 + list(kinds))])
 
@@ -140,7 +144,7 @@ def test_both_do_the_same(seed: int) -> None:
         for scene in scenes:
             stack.callback(scene.close)
         for _ in range(STEPS):
-            data = chunk(numbers, levels[0])
+            data = chunk(numbers, levels)
             cut = numbers.randrange(len(data)) if numbers.random() < 0.1 else 0
             by_loop, by_itself = [scene.publish(data[:cut], data[cut:]) for scene in scenes]
             assert by_itself == by_loop, data
