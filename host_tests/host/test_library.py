@@ -152,8 +152,8 @@ def test_turns_and_close_are_refused_in_a_callback() -> None:
     broker.publish("a")
     broker.run()
     broker.close()
-    assert said == [*["turn(), run(): not in a callback or a hook"] * 2, said[2]]
-    assert said[2].startswith("close(): not in a callback or a hook")
+    assert said == [*["turn(), run(): not in a callback, a hook or call()"] * 2, said[2]]
+    assert said[2].startswith("close(): not within a turn")
 
 
 def test_close_publishes_wills_and_may_be_called_again() -> None:
@@ -198,6 +198,40 @@ def test_async_with_serves_in_a_task() -> None:
         return answer
 
     assert asyncio.run(program()) == b"\x20\2\0\0"
+
+
+CLOSED: list[Callable[[Broker], object]] = [
+    lambda broker: broker.close(),
+    lambda broker: broker.call(broker.close),
+]
+
+
+@pytest.mark.parametrize("act", CLOSED, ids=["close", "call"])
+def test_a_broker_that_is_closed_while_it_is_served_ends_in_order(
+    act: Callable[[Broker], object],
+) -> None:
+    async def program() -> None:
+        async with Broker() as broker:
+            act(broker)
+            await asyncio.sleep(0.02)
+        broker = Broker()
+        task = asyncio.create_task(broker.serve())
+        await asyncio.sleep(0)
+        act(broker)
+        await asyncio.wait_for(task, TIMEOUT_S)
+        with pytest.raises(RuntimeError, match="this broker is closed"):
+            await broker.serve()
+
+    asyncio.run(program())
+
+
+def test_another_thread_closes_a_broker_that_is_served() -> None:
+    async def program() -> None:
+        for _ in range(20):  # within its turns, and between them
+            async with Broker() as broker:
+                await asyncio.to_thread(broker.close)
+
+    asyncio.run(program())
 
 
 def broken(broker: Broker) -> None:

@@ -16,6 +16,7 @@ from slotmq.embed import publishing
 
 _NONE = 0xFFFF
 _MOMENT_S = 0.05
+_KEPT = "_lock", "_in_turn", "_calls", "end_nap", "body", "task"  # by a broker that is closed
 
 
 class _Call:
@@ -131,11 +132,11 @@ class Broker(broker.Broker):
             self.wake()
 
     def close(self):
-        """End run(), wherever it runs, and close everything. A second call does nothing."""
+        """End run() or serve() and close everything. A second call does nothing."""
         if self._is_closed:
             return
         if self._in_turn and self._lock._is_owned():
-            raise RuntimeError("close(): not in a callback or a hook, where stop() is allowed")
+            raise RuntimeError("close(): not within a turn (callback, hook, call()): use stop()")
         self.stop()
         calls = self._calls
         with self._lock:
@@ -148,7 +149,8 @@ class Broker(broker.Broker):
                 self._poller.close()
                 if self._journal_lock:
                     self._journal_lock.close()
-                self.__dict__ = {"_is_closed": True, "_lock": self._lock}  # gives back the tables
+                kept = {name: vars(self)[name] for name in _KEPT if name in vars(self)}
+                self.__dict__ = {"_is_closed": True, **kept}  # gives back the tables
         self._make_calls(calls)  # each says that the broker is closed
 
     def __enter__(self):
@@ -242,7 +244,7 @@ class Broker(broker.Broker):
 
     def _check_open(self):
         if self._is_closed:
-            raise RuntimeError("this broker is closed")
+            raise arguments.Closed("this broker is closed")
 
     def _acquire(self):
         self.check_thread()
@@ -254,7 +256,7 @@ class Broker(broker.Broker):
         try:
             self._check_open()
             if self._in_turn:
-                raise RuntimeError("turn(), run(): not in a callback or a hook")
+                raise RuntimeError("turn(), run(): not in a callback, a hook or call()")
             if self._server and self._server != get_ident():  # in call()
                 raise RuntimeError("turn(), run(): the task of serve() runs this broker")
             loop = self._loop()  # from now on a call can ring

@@ -72,6 +72,7 @@ class Mqtt:
 
     def close(self) -> None:
         """Stop the broker in order. A second call does nothing."""
+        self._server.check_thread()
         server, self._server = self._server, _Closed(self._server)
         server.close()
 
@@ -92,6 +93,7 @@ class Mqtt:
     def messages(self, topic_filter: str = "#", payload: Payload = None) -> list[Message]:
         """The messages published so far, wills included, in their order; not those of $SYS."""
         texts.checked_filter(topic_filter)
+        texts.check_payload(payload)
         return [
             one
             for one in list(self._server.spy.messages)
@@ -104,7 +106,7 @@ class Mqtt:
         """Wait for the count-th such message since the start or clear(); -> it.
 
         payload: str, bytes, a number, or a function. AssertionError: what was there instead."""
-        self._check_wait(topic_filter, timeout, count)
+        self._check_wait(topic_filter, timeout, count, payload)
         server = self._server
         found: Message | None = server.spy.wait(
             lambda: self._nth(topic_filter, payload, count), server.check_failure, timeout
@@ -115,7 +117,7 @@ class Mqtt:
         self, topic_filter: str, payload: Payload = None, *, timeout: float = 2, count: int = 1
     ) -> Message:
         """wait_for() for asyncio."""
-        self._check_wait(topic_filter, timeout, count)
+        self._check_wait(topic_filter, timeout, count, payload)
         server = self._server
         found: Message | None = await server.spy.wait_async(
             lambda: self._nth(topic_filter, payload, count), server.check_failure, timeout
@@ -273,8 +275,11 @@ class Mqtt:
 
     # Of this class
 
-    def _check_wait(self, topic_filter: str, timeout: float, count: int = 1) -> None:
+    def _check_wait(
+        self, topic_filter: str, timeout: float, count: int = 1, payload: Payload = None
+    ) -> None:
         texts.checked_filter(topic_filter)
+        texts.check_payload(payload)
         texts.checked_number("timeout", timeout, 0)
         texts.checked_number("count", count, 1, int)
 
@@ -371,7 +376,7 @@ class _Closed:
     def close(self) -> None:
         pass
 
-    catch_up = close
+    catch_up = check_thread = close
 
     def __getattr__(self, name: str) -> Any:
         raise NotRunning("this Mqtt is closed")
@@ -411,8 +416,19 @@ def _subscriptions(broker: Any, session: int) -> Iterator[tuple[str, int]]:
     text = bytearray(2 * broker.limits.topic_bytes + 64)
     while sub != _NONE:
         at = subs.filter_text(subs.node[sub], text, len(text))
-        yield bytes(text[at:]).decode(), subs.qos[sub] & 3
+        yield _share(broker, sub) + bytes(text[at:]).decode(), subs.qos[sub] & 3
         sub = subs.next_in_session[sub]
+
+
+def _share(broker: Any, sub: int) -> str:
+    # What stands before the filter of a shared subscription
+    five = broker.five
+    share = five.share[sub] if five else _NONE
+    if share == _NONE:
+        return ""
+    name = bytearray(five.shares.names.length[share])
+    five.shares.names.read(share, name, 0)
+    return f"$share/{name.decode()}/"
 
 
 def _retained(broker: Any) -> Iterator[tuple[str, bytes]]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .mqtt import Mqtt
 
 _MARK = (
-    "mqtt(conf, users, limits, version, board, runtime): the broker of the fixture `mqtt`; see "
-    "docs/pytest.md"
+    "mqtt(conf, users, limits, version, board, runtime, tls): the broker of the fixture `mqtt`; "
+    "see docs/pytest.md"
 )
 _FIXTURES = ("mqtt", "mqtt_session")
 _REPORTED = pytest.StashKey[bool]()

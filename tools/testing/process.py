@@ -109,6 +109,8 @@ class Process:
     def catch_up(self) -> None:
         """Nothing: the watcher sees what it sees."""
 
+    check_thread = catch_up
+
     def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
         return self._watcher.publish(topic, payload, qos, retain)
 

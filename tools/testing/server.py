@@ -60,6 +60,7 @@ class Server:
         self._jobs: deque[_Job] = deque()
         self._thread: threading.Thread | None = None
         self._is_ending = self._is_told = False
+        self._pid = os.getpid()
         self.network = Network(self.spy.sent)
         try:
             self.start()
@@ -161,6 +162,13 @@ class Server:
 
         return self.do(publish)
 
+    def check_thread(self) -> None:
+        """RuntimeError: a callback or a hook would wait for its own end."""
+        if threading.current_thread() is self._thread:
+            raise RuntimeError(
+                "close(), power_cut(), restart(), advance(): not in a callback or a hook"
+            )
+
     def check(self) -> None:
         """NotRunning: nobody would do anything."""
         self.check_failure()
@@ -168,7 +176,9 @@ class Server:
             raise NotRunning("the broker does not run: restart() starts it")
 
     def check_failure(self) -> None:
-        """NotRunning: the broker's thread has ended with an exception."""
+        """NotRunning: the broker's thread has ended with an exception, or is the parent's."""
+        if self._pid != os.getpid():
+            raise NotRunning("the broker runs in the process that forked this one")
         if self.failure:
             self._is_told = True
             raise NotRunning(f"the broker has failed: {self.failure!r}") from self.failure
@@ -212,7 +222,12 @@ class Server:
         self._release()
 
     def close(self) -> None:
-        """Stop, and give everything back. NotRunning: a callback has raised, and nobody knows."""
+        """Stop, and give everything back. NotRunning: a callback has raised, and nobody knows.
+
+        After a fork() the child leaves all to its parent."""
+        if self._pid != os.getpid():
+            return
+        self.check_thread()
         try:
             self.stop()
         finally:
@@ -223,6 +238,7 @@ class Server:
 
     def advance(self, tenths: int) -> None:
         """Let time pass, in steps; clients that are not half open stay alive meanwhile."""
+        self.check_thread()
         if not 0 < tenths <= _LONGEST:
             raise ValueError("advance(): more than 0, at most 250 days")
         step = max(_STEP, -(-tenths // _STEPS))
@@ -248,6 +264,7 @@ class Server:
         self.do(move)
 
     def _join(self) -> None:
+        self.check_thread()
         self._is_ending = True
         if self._thread:
             self.broker.wake()

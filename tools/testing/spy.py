@@ -94,10 +94,11 @@ class Spy(Seen):
         self, inner: Callable[..., int], broker: Any, conn: int, pkt: Any, buf: Any
     ) -> int:
         flags = pkt[_FLAGS]
+        session, is_5 = broker.conns.session[conn], broker.conns.level[conn] == 5
         topic = _part(buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
         payload = _part(buf, pkt[_PAYLOAD], pkt[_END] - pkt[_PAYLOAD])
-        session, is_5 = broker.conns.session[conn], broker.conns.level[conn] == 5
         if is_5:
+            topic = _topic_5(broker, conn, pkt, buf) or topic
             payload = _without_properties(payload)
         dropped = self._is_dropped(topic.decode(errors="replace"))
         more = " (dropped)" if dropped else ""
@@ -106,9 +107,6 @@ class Spy(Seen):
             return 0
         is_new = not flags & 4 or broker.sessions.find_received(session, pkt[_PACKET_ID]) < 0
         result = inner(broker, conn, pkt, buf)
-        if is_5 and not topic and not result:  # an alias stands for it
-            s = broker.five.source
-            topic = _part(s.tbuf, s.topic, s.topic_len)
         wanted = broker.plain and topic[:1] != b"$"
         wanted = wanted or is_wanted(broker, conn, topic, 0, len(topic), len(payload))
         if not result and is_new and wanted:
@@ -182,6 +180,20 @@ class Spy(Seen):
 
     def _add(self, topic: str, payload: bytes, qos: int, retain: bool, client: str | None) -> None:
         self.add(Message(topic, payload, qos, retain, client))
+
+
+def _topic_5(broker: Any, conn: int, pkt: Any, buf: Any) -> bytes:
+    # The topic name, also where an alias stands for it; b"": the packet is wrong. Here the broker
+    # learns the alias, also that of a message which is dropped: the next ones rely on it.
+    from slotmq.v5 import properties, publish
+
+    source, values = broker.five.source, broker.five.values
+    if properties.scan(buf, pkt[_PAYLOAD], pkt[_END], publish._IN_PUBLISH, values) < 0:
+        return b""
+    source.from_packet(buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, pkt[_PAYLOAD], pkt[_END])
+    if publish._find_topic(broker, conn, values):
+        return b""
+    return _part(source.tbuf, source.topic, source.topic_len)
 
 
 def _client(line: Line) -> str:

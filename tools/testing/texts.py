@@ -81,14 +81,18 @@ def matches(topic_filter: str, topic: str) -> bool:
     return bool(topic_matches(name, 0, len(name), text, 0, len(text)))
 
 
+def check_payload(payload: Payload) -> None:
+    """TypeError: no payload can be compared with this."""
+    if not (callable(payload) or isinstance(payload, bytes | str | int | float | None)):
+        raise TypeError(f"payload: expected a str, bytes, a number or a function, not {payload!r}")
+
+
 def fits(payload: Payload, got: bytes) -> bool:
     """Is the payload the expected one? None: any; a function decides."""
     if payload is None:
         return True
     if callable(payload):
         return bool(payload(got))
-    if not isinstance(payload, bytes | str | int | float):
-        raise TypeError(f"payload: expected a str, bytes, a number or a function, not {payload!r}")
     return got == (payload if isinstance(payload, bytes) else str(payload).encode())
 
 

@@ -1,5 +1,7 @@
 """What a test can let go wrong, as its clients see it."""
 
+import os
+import signal
 import time
 
 import pytest
@@ -267,3 +269,39 @@ def test_advance_takes_numbers_that_are_not_negative(mqtt: Mqtt) -> None:
         mqtt.advance(days=-1)
     with pytest.raises(TypeError, match="hours: expected a number, not '2'"):
         mqtt.advance(hours="2")  # type: ignore[arg-type]
+
+
+ENDS = ["close", "power_cut", "restart", "advance"]
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_callback_cannot_end_its_broker(mqtt: Mqtt, name: str) -> None:
+    said: list[str] = []
+
+    def heard(*_: object) -> None:
+        with pytest.raises(RuntimeError) as error:
+            getattr(mqtt, name)()
+        said.append(str(error.value))
+
+    mqtt.broker.subscribe("a", heard)
+    mqtt.publish("a")
+    mqtt.publish("b")
+    assert mqtt.messages("b")
+    assert said == ["close(), power_cut(), restart(), advance(): not in a callback or a hook"]
+
+
+def test_a_child_after_fork_leaves_the_broker_to_its_parent() -> None:
+    with Mqtt(conf="persistence true") as mqtt:
+        child = os.fork()
+        if not child:
+            signal.alarm(5)  # ends a child that hangs
+            try:
+                mqtt.publish("a")
+            except NotRunning:
+                mqtt.close()
+                os._exit(7)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        mqtt.publish("b", "1", retain=True)
+        mqtt.restart()
+        assert mqtt.retained == {"b": b"1"}

@@ -1,5 +1,6 @@
 # arguments_cpython.py - checks what a program on CPython gives to a Broker, so that a mistake is a
-# clear TypeError or ValueError at once. Boards do not have it. Owns nothing. Allocates.
+# clear TypeError or ValueError at once. Boards do not have it. Owns nothing but the error of a
+# broker that is closed. Allocates.
 from slotmq.config import named_cpython as named
 from slotmq.config.limits import Limits
 from slotmq.config.named_cpython import suggestion
@@ -12,6 +13,10 @@ _HOOKS = (
 ).split()
 _CALLED = _HOOKS[:8]
 _OWN = "listeners", "when_full"  # of each Settings
+
+
+class Closed(RuntimeError):
+    """The broker is closed."""
 
 
 def check_broker(limits, settings):

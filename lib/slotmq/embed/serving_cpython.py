@@ -7,26 +7,37 @@
 # and the exception leaves the `async with`.
 import asyncio
 
+from slotmq.embed.arguments_cpython import Closed
+
 _NAP_S = 0.005
 _BYTES_IN = 5
 
 
 async def serve(broker):
-    """Serve until stop() or cancellation, then shut down as run() does."""
-    stats = broker.stats
-    before = -1
+    """Serve until stop(), close() or cancellation, then shut down as run() does."""
     try:
-        while not broker.loop or not broker.loop.stopping:
-            broker.turn(0)
-            now = stats[_BYTES_IN]
-            if now != before:
-                await asyncio.sleep(0)
-            else:
-                await _nap(broker)
-            before = now
+        await _turns(broker)
+    except Closed:
+        pass  # another task or thread has done it
     finally:
         broker.stop()
-        broker.run()
+        try:
+            broker.run()
+        except Closed:
+            pass
+
+
+async def _turns(broker):
+    stats = broker.stats
+    before = -1
+    while not broker.loop or not broker.loop.stopping:
+        broker.turn(0)
+        now = stats[_BYTES_IN]
+        if now != before:
+            await asyncio.sleep(0)
+        else:
+            await _nap(broker)
+        before = now
 
 
 async def _nap(broker):
