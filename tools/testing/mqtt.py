@@ -322,13 +322,14 @@ class Mqtt:
         return server.do(lambda: function(server.broker))
 
     def _line(self, client: str) -> Any:
-        # Waits for a CONNECT that is on its way
+        # Waits for a CONNECT that is on its way. Looks between two turns: within the turn of a
+        # takeover there are two lines of the client
         server = self._faults("the view into the broker and faults")
 
         def lines() -> dict[str, Any]:
             return {one.client.decode(): one for one in list(server.network.lines) if one.client}
 
-        found = server.spy.wait(lambda: lines().get(client), server.check, _CONNECT_S)
+        found = server.spy.wait(lambda: server.do(lines).get(client), server.check, _CONNECT_S)
         if found is None:
             there = ", ".join(sorted(lines())) or "none"
             raise AssertionError(f"no client {client!r} is connected, only: {there}")

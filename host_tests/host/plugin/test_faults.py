@@ -11,6 +11,7 @@ from host_tests.broker.wire.client import Client
 from host_tests.broker.wire.codec import Will
 from host_tests.broker.wire5 import client as client5
 from host_tests.broker.wire5 import codec as codec5
+from slotmq_tools.testing import network
 from slotmq_tools.testing.mqtt import Mqtt, NotRunning
 
 from .clients import connected
@@ -32,6 +33,23 @@ def test_a_fault_for_an_unknown_client_names_those_that_are_there(mqtt: Mqtt) ->
     with pytest.raises(AssertionError, match="no client 'sensor-2' is connected, only: sensor-1"):
         mqtt.disconnect("sensor-2")
     client.disconnect()
+
+
+def test_a_fault_beside_a_takeover_is_for_the_new_connection(
+    mqtt: Mqtt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = network.Line._close
+
+    def close_slowly(line: network.Line) -> None:
+        time.sleep(0.05)
+        inner(line)
+
+    monkeypatch.setattr(network.Line, "_close", close_slowly)  # before it notes the lines
+    old = connected(mqtt, "sensor-1")
+    new = connected(mqtt, "sensor-1")
+    mqtt.disconnect("sensor-1")
+    new.expect_closed()
+    old.expect_closed()
 
 
 def test_a_fault_waits_for_a_client_that_connects(mqtt: Mqtt) -> None:
