@@ -23,7 +23,13 @@ HEAP_KB = 32768  # on 64 bits `table` needs an address above all columns
 TIMEOUT_S = 60
 SEEDS = (1, 2, 3)
 # The steps of each script
-SCRIPTS = {"texts.py": 1500, "stores.py": 1000, "queues.py": 1500, "whole.py": 1500}
+SCRIPTS = {
+    "frames.py": 600,
+    "texts.py": 1500,
+    "stores.py": 1000,
+    "queues.py": 1500,
+    "whole.py": 1500,
+}
 
 
 def run(command: list[str], environment: dict[str, str]) -> list[str]:

@@ -30,6 +30,12 @@ bind_interface|=|of the listener above it: the network interface, on Linux with 
 socket_domain|=|of the listener above it: `ipv4` or `ipv6`, if it has no address; without it both
 accept_protocol_versions|=|of the listener above it: `3` (MQTT 3.1), `4` (3.1.1), `5`, with \
 commas; without it all that `mqtt_versions` serves
+protocol|=|of the listener above it: `mqtt`, or `websockets` for \
+[MQTT over WebSocket](websocket.md)
+websockets_origin|=|of the listener above it: an origin whose pages may connect; several add \
+up. Without one all may
+http_dir|=|of the listener above it, with `protocol websockets`: a folder whose files are \
+[served](websocket.md#files)
 certfile|=|of the listener above it, which speaks [TLS](tls.md) then, on a computer: its \
 certificate and those between it and the CA, in PEM. A reload reads the files again, for new \
 connections

@@ -99,6 +99,7 @@ _ON_REQUEST = (
     *("acl", "session_owners", "senders", "recheck", "denials", "filters"),
     *("users", "login", "scram", "tls", "certificate"),
     *("bridge_options", "bridges", "bridge_configuration", "bridge_start"),
+    *("frames", "websocket", "http"),
 )
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")

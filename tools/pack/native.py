@@ -14,7 +14,8 @@ _BYTECODE, _NATIVE, _VIPER = 0, 1, 2
 _BARE = range(5)
 _TEXTS = (5, 6)
 _TUPLE = 10
-_HOST_ONLY = "record_words_viper"  # loaded only if the heap is large
+WEB = "slotmq.frames_viper"  # loaded only for a listener that speaks WebSocket
+_SELDOM = "record_words_viper", "frames_viper"  # the first one is loaded if the heap is large
 
 
 class _Reader:
@@ -56,9 +57,9 @@ def in_folder(folder: Path) -> dict[str, int]:
 
 
 def on_a_board(folder: Path) -> int:
-    """Bytes of native code in the folder's modules that a board may load."""
+    """Bytes of native code in the folder's modules that a board may load without WebSocket."""
     sizes = in_folder(folder)
-    return sum(size for name, size in sizes.items() if not name.endswith(_HOST_ONLY))
+    return sum(size for name, size in sizes.items() if not name.endswith(_SELDOM))
 
 
 def in_file(file: Path) -> int:

@@ -113,6 +113,7 @@ def test_every_module_is_measured() -> None:
         "slotmq.protocol.publish",
     } <= found.modules.keys()
     seldom = {
+        "slotmq.fast.frames_viper",
         "slotmq.fast.journal_viper",
         "slotmq.fast.record_viper",
         "slotmq.fast.record_words_viper",

@@ -4,7 +4,7 @@ import contextlib
 import queue
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
@@ -38,12 +38,19 @@ class Received(NamedTuple):
 class Paho:
     """One client with its thread; `connect` and `subscribe` wait for the broker's answer."""
 
-    def __init__(self, client_id: str, level: MQTTProtocolVersion = V311, clean: bool = True):
+    def __init__(
+        self,
+        client_id: str,
+        level: MQTTProtocolVersion = V311,
+        clean: bool = True,
+        transport: Literal["tcp", "websockets"] = "tcp",
+    ):
         options: dict[str, Any] = {} if level == V5 else {"clean_session": clean}
         self.client = Client(
             CallbackAPIVersion.VERSION2,
             client_id,
             protocol=level,
+            transport=transport,
             reconnect_on_failure=False,
             **options,
         )

@@ -200,8 +200,7 @@ class TestNeverPlain:
     @pytest.mark.parametrize(
         "line",
         [
-            *("protocol websockets", "protocol http_api", "protocol mqtts", "protocol"),
-            *("http_dir /www", "websockets_origin http://a", "enable_proxy_protocol 2"),
+            "enable_proxy_protocol 2",
             "proxy_protocol_v2_require_tls true",
         ],
     )

@@ -26,7 +26,14 @@ PROGRAM = Path(__file__).with_name("mip_micropython.py")
 LIST = ROOT / "lib/package.json"
 PICO = boards.load("RPI_PICO_W")
 
-NATIVE = ("viper", "journal_viper", "record_viper", "record_words_viper", "senders_viper")
+NATIVE = (
+    "viper",
+    "journal_viper",
+    "record_viper",
+    "record_words_viper",
+    "senders_viper",
+    "frames_viper",
+)
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -130,19 +130,17 @@ def test_a_server_at_home_works_as_it_is(tmp_path: Path) -> None:
     assert all(" has no effect: " in why for _, why in warnings)
 
 
-def test_a_server_with_tls_is_refused_for_its_plugin_keys_and_websockets(tmp_path: Path) -> None:
+def test_a_server_with_tls_is_refused_for_its_plugin_keys(tmp_path: Path) -> None:
     errors, _ = checked(TLS, tmp_path)
     has_psk = hasattr(ssl.SSLContext, "set_psk_server_callback")  # from CPython 3.13 on
-    keys = "protocol" if has_psk else "psk_hint psk_file protocol"
+    keys = "" if has_psk else "psk_hint psk_file"
     others = "plugin_load plugin_opt_config_file"
     assert [key for _, key, _ in errors] == [*others.split(), *keys.split()]
     assert errors[0][0] == line_of(TLS, "plugin_load rules /usr/lib/mosquitto_dynamic_security.so")
-    assert errors[-1][0] == line_of(TLS, "protocol websockets")
     reasons = {key: why for _, key, why in errors}
     if not has_psk:
         assert "TLS with shared keys needs CPython 3.13" in reasons["psk_hint"]
         assert reasons["psk_file"].startswith("not served: as line ")
-    assert "WebSockets" in reasons["protocol"]
 
 
 def test_a_broker_with_a_bridge_is_refused_with_each_reason(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from slotmq.platform.runtime import const
 
 OF_BOARD = 2  # a value of Reader.is_foreign
 _LINE = const(20)  # bits of a line's number in its place
-_PLACES = const(-1)  # of its lines about TLS, in the options of a listener
+_PLACES = const(-1)  # of its lines about TLS and WebSocket, in the options of a listener
 _MOST_KEPT = const(10)  # errors, and warnings, that a small heap keeps
 
 FIELDS = """\
@@ -35,6 +35,9 @@ global_max_connections live total
 bind_interface start device
 socket_domain start word ipv4 ipv6
 accept_protocol_versions live levels
+protocol start protocol_ mqtt websockets
+websockets_origin live origins_
+http_dir live files_
 certfile live file_
 keyfile live file_
 cafile live file_

@@ -27,16 +27,14 @@ ignored|autosave_on_changes=false|`autosave_interval` counts seconds; `persisten
 writes each promise at once
 ignored|packet_buffer_size websockets_headers_size|`limit rx_bytes` and `limit tx_bytes` are the \
 sizes of buffers
-ignored|websockets_log_level=0|there are no WebSockets
+ignored|websockets_log_level=0|`log_type` chooses the lines about WebSockets as well
 ignored|mptcp=false|the listener accepts plain TCP, which such clients use too
 ignored|check_retain_source|a retained message stays when its publisher loses the right to it
 ignored|retain_expiry_interval|expired retained messages are removed at once
-refused|protocol=mqtt|only mqtt is served, neither WebSockets nor HTTP
 refused|ciphers_tls1.3|Python cannot choose among the ciphers of TLS 1.3, all of which are good; \
 `ciphers` is for TLS 1.2
 refused|tls_engine tls_engine_kpass_sha1 tls_keyform|a key is read from `keyfile` in PEM only
 refused|disable_client_cert_date_checks=false|expired certificates of clients are always refused
-refused|websockets_origin http_dir|there are no WebSockets and no HTTP; clients connect by TCP
 refused|enable_proxy_protocol proxy_protocol_v2_require_tls=false|there is no PROXY protocol; \
 let the proxy forward plain TCP
 plugin|plugin plugin_load plugin_use global_plugin auth_plugin plugin_opt_* auth_opt_*|only \

@@ -10,7 +10,7 @@ from slotmq.platform.runtime import const
 _ERROR = const(1)
 _WARNING = const(2)
 _NOTICE = const(4)
-_FIXED = "bind_interface password_file acl_file"  # settings of a listener
+_FIXED = "bind_interface password_file acl_file protocol"  # settings of a listener
 
 
 def reload_app(program):

@@ -1,14 +1,15 @@
-# tls_listeners.py - the keys of a listener that speaks TLS. Loaded on demand by
+# tls_listeners.py - the keys of a listener that speaks TLS or WebSocket. Loaded on demand by
 # config/mosquitto_conf.py; owns nothing; allocates.
 #
 # The kinds of values are as those of config/rare_kinds.py. Each notes the place of its line in the
 # listener's options, as options[_PLACES][key]. At the file's end listener_() checks them
 # together and loads the files. It puts the SSLContext there, as options["tls"]. Where a client's
 # user comes from its certificate, options["certificate"] is 1 (common name) or 2 (the whole
-# subject), and the listener has no password_file. A listener with any of these keys never ends as
-# plain MQTT.
+# subject), and the listener has no password_file. A listener with any of the keys of TLS never
+# ends as plain MQTT.
 #
 # mbedTLS, on MicroPython, serves the keys in _OF_ALL. No board has TLS yet.
+import hashlib
 import os
 import sys
 
@@ -23,6 +24,7 @@ _OF_PSK = "psk_file psk_hint ciphers use_identity_as_username"
 _OF_ALL = "certfile keyfile cafile require_certificate tls_version"
 # Keys that say what a certificate of a client is for, and need require_certificate
 _OF_CLIENTS = ("use_identity_as_username", "use_subject_as_username", "crlfile")
+_OF_WEB = ("websockets_origin", "http_dir", "protocol")
 
 
 def _is_of_board(reader):
@@ -42,6 +44,10 @@ def _note(reader):
         text = "TLS with shared keys needs CPython 3.13; `certfile` and `keyfile` serve TLS"
     if text:
         ondemand.take("config.other_keys", 0).refuse(reader, reader.key, text)
+    _place(reader)
+
+
+def _place(reader):
     reader._section[4].setdefault(_PLACES, {})[reader.key] = reader.at
 
 
@@ -73,18 +79,53 @@ def file_(reader, bounds, value):
 
 def folder_(reader, bounds, value):
     _note(reader)
+    return _folder(reader, value)
+
+
+def _folder(reader, value):
     if not reader.is_foreign and value:
         try:
             os.listdir(value)
         except OSError as error:
             raise ValueError("a folder that can be read (%s)" % error)
-    return reader.text(bounds, value)
+    return reader.text((), value)
+
+
+def protocol_(reader, bounds, value):
+    """protocol"""
+    _place(reader)
+    return reader.word(bounds, value)
+
+
+def origins_(reader, bounds, value):
+    """websockets_origin; several add up."""
+    _place(reader)
+    if "://" not in value or value[-1] == "/":
+        raise ValueError("an origin as browsers send it, such as http://192.168.1.5:8080")
+    return reader._section[4].get("websockets_origin", ()) + (value,)
+
+
+def files_(reader, bounds, value):
+    """http_dir"""
+    _place(reader)
+    return _folder(reader, value)
+
+
+def _check_web(reader, options, places):
+    is_web = options.get("protocol") == "websockets"
+    for key in _OF_WEB:
+        at = places.pop(key, None)
+        if at is not None and not is_web and key != "protocol":
+            reader.fail(at, key, "protocol websockets on the same listener")
+    if is_web and not hasattr(hashlib, "sha1"):
+        reader.fail(at, key, "mqtt; this MicroPython has no SHA-1, which websockets need")
 
 
 def listener_(reader, bounds, options):
     """At the file's end: check the keys of one listener together, and load its files."""
     places = options.pop(_PLACES)
-    if _is_of_board(reader):
+    _check_web(reader, options, places)
+    if not places or _is_of_board(reader):
         return  # each line was refused
     first = next(iter(places))
 

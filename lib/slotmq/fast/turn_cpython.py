@@ -127,7 +127,7 @@ class Turns(Poller):
         if conn == _NONE or conns.out[conn]:
             return None, 0, _NONE
         space = conns.tx_limit[conn] - conns.tx_end[conn]
-        return conns.stream[conn].send, min(space, broker.pkt[_PACKET_MAX]), conn
+        return conns.attached[conn].send, min(space, broker.pkt[_PACKET_MAX]), conn
 
     def _handle(self, fd, data):
         # Handle what was read in the ordinary way.

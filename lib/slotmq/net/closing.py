@@ -28,7 +28,7 @@ def close(loop, conn):
 def _half_close(loop, conn):
     # Only after the last bytes were written.
     if loop.conns.is_empty(conn):
-        half_close(loop.conns.stream[conn])
+        half_close(loop.conns.attached[conn])
 
 
 def discard(loop, conn, stream, event):
@@ -67,7 +67,7 @@ def hang_up(loop, conn):
     del loop.of_stream[stream]
     if loop.lwip:
         loop.lwip.closing(stream)
-    stream.close()
+    loop.conns.attached[conn].close()
     loop.broker.closed(conn)
     loop.listeners.left(conn)
     heap.drop()

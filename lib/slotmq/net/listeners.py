@@ -24,7 +24,8 @@ _QUOTA_SOCKETS = const(1)
 
 
 class Listener:
-    """A listening socket; accept() -> (stream, the peer's address), or None: no client waits."""
+    """A listening socket; accept() -> (stream, the peer's address), and perhaps the Pipe of
+    net/websocket.py around the stream; or None: no client waits."""
 
     def __init__(self, socket, accept, quota):
         self.socket = socket
@@ -42,6 +43,9 @@ class Listeners:
     def add(self, socket, accept, most=0, options=None):
         """Accept connections of a socket. most: max_connections; 0: no bound; None: the quota of
         the listener before applies to both together. options: settings of its own by name."""
+        if options:
+            ways = ondemand.take("net.protocols", 0)
+            accept = ways.handle(self.loop, accept, options)
         quota = self.listeners[-1].quota if most is None else [most or 0xFFFF, 0, 0, options]
         listener = Listener(socket, accept, quota)
         self.listeners.append(listener)
@@ -116,6 +120,8 @@ class Listeners:
             quota[_QUOTA_SOCKETS] += 1
             conns.quota[conn] = quota
             loop.of_stream[stream] = conn
+            if len(found) > 2:
+                found[2].opened(conn)
 
     def _watch(self, stream):
         # Allocate what a connection needs beside its slot, and poll for it; False: no heap.

@@ -52,7 +52,8 @@ class Loop:
         self.of_stream = {}  # stream: its connection; below 0: an index of callbacks
         # For flush(), finish_turn() and _turns(): one look-up each, since look-ups are most of
         # what a turn with one small packet costs.
-        self.outgoing = broker, conns.tx, conns.tx_bytes, conns.tx_end, conns.stream, broker.stats
+        tx = conns.tx, conns.tx_bytes, conns.tx_end
+        self.outgoing = (broker,) + tx + (conns.attached, broker.stats)
         self.at_end = broker, conns, conns.counts, broker.deliveries.pending
         self.at_hand = broker, self.of_stream, poller.ipoll, broker.rx, clock.ticks_ms
         self.callbacks = []
@@ -104,6 +105,7 @@ class Loop:
             while not self.stopping:
                 conn = -1  # the connection that is served; -1: none
                 columns = broker.fast_path
+                pipes = broker.conns.attached
                 soon = broker.turn_soon
                 for stream, event in ipoll((soon - 1) * _NAP if soon else timeout_ms):
                     conn = of_stream[stream]
@@ -112,7 +114,7 @@ class Loop:
                         self._other_event(conn, stream, event)
                         continue
                     try:
-                        n = stream.readinto(rx, n)
+                        n = pipes[conn].readinto(rx, n)
                     except OSError as error:
                         n = None if error.args[0] == _EAGAIN else 0
                     if n:
@@ -154,7 +156,7 @@ class Loop:
             if event & _GONE and not readable(self.broker, conn):
                 self.broker.end(conn, _LOST)
             else:
-                self._read(conn, stream, event & _GONE)
+                self._read(conn, self.conns.attached[conn], event & _GONE)
 
     def _keep_time(self, now):
         broker = self.broker
@@ -260,10 +262,10 @@ class Loop:
     def write(self, conn, buf, off, n):
         """Write bytes that follow what flush() has written; -> how many the socket took. An error
         ends the connection."""
-        stream = self.conns.stream[conn]
+        pipe = self.conns.attached[conn]
         lwip = self.lwip
         try:
-            done = (lwip.write(stream, buf, off, n) if lwip else stream.write(buf, off, n)) or 0
+            done = (lwip.write(pipe, buf, off, n) if lwip else pipe.write(buf, off, n)) or 0
         except OSError as error:
             done = self._failed(conn, error)
         except MemoryError:
@@ -282,7 +284,7 @@ class Loop:
         """Write the outgoing buffer, if the journal has stored what the packets in it promise.
 
         If the socket does not take all, the connection is blocked until it is writable."""
-        broker, tx, tx_bytes, end, streams, stats = self.outgoing
+        broker, tx, tx_bytes, end, pipes, stats = self.outgoing
         base = conn * tx_bytes
         n = end[conn] - base
         journal = broker.journal
@@ -294,9 +296,9 @@ class Loop:
         lwip = self.lwip
         try:
             if lwip:
-                done = lwip.write(streams[conn], tx, base, n)
+                done = lwip.write(pipes[conn], tx, base, n)
             else:
-                done = streams[conn].write(tx, base, n)
+                done = pipes[conn].write(tx, base, n)
         except OSError as error:
             done = self._failed(conn, error)
         except MemoryError:

@@ -50,6 +50,9 @@ class Connections:
         self._next = chain(n)
         self._free = 0
         self.stream = [None] * n
+        # What is read from and written to: the stream, or what net/websocket.py has around it. The
+        # same list, until a listener speaks WebSocket.
+        self.attached = self.stream
         self.source = [None] * n  # the client's address from accept(), or [address, user name]
         # The quota of the listener, see net/listeners.py; this one has no bound
         self.quota = [[_NONE, 0, 0, None]] * n
@@ -99,7 +102,7 @@ class Connections:
         if conn == self.slots:
             return _NONE
         self._free = self._next[conn]
-        self.stream[conn] = stream
+        self.stream[conn] = self.attached[conn] = stream
         self.state[conn] = _NEW
         self.level[conn] = 4
         self.keep_alive_timeout[conn] = 0
@@ -117,7 +120,7 @@ class Connections:
         """Free the slot. Its connection must have been detached from its session before."""
         assert self.state[conn] != _VACANT and self.session[conn] == _NONE
         assert self.chunked_msg[conn] == _NONE and self.buffered[conn] == 0
-        self.stream[conn] = self.source[conn] = None
+        self.stream[conn] = self.attached[conn] = self.source[conn] = None
         self.state[conn] = _VACANT
         self.out[conn] = _IDLE
         self._next[conn] = self._free

@@ -90,6 +90,12 @@ BUDGETS = {
         "allow_anonymous true\nacl_file {folder}/acl\n",
         _RULES,
     ),
+    "qos0-websocket": Budget(
+        Shape(1, 1, payload=16, burst=100, depth=1, web=True),
+        600,
+        Count(6_260, 0.1),  # 1.5 times those of TCP
+        "listener {port} 127.0.0.1\nprotocol websockets\nallow_anonymous true\n",
+    ),
     "qos0-recorded": Budget(_pair(0, 100), 600, Count(21_000, 0.2), RECORDING),
     "one-at-a-time": Budget(_pair(0, 1), 15000, Count(25_000, 4)),
     "qos1": Budget(_pair(1, 20), 600, Count(40_000, 0.5)),
@@ -152,7 +158,7 @@ def _run(budget: Budget, bursts: int, at_least_s: float, profile: Path | None) -
     port = free_port()
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
         log = Path(folder) / "valgrind"
-        start = slotmq_on_micropython(64, port, _conf(budget, Path(folder)))
+        start = slotmq_on_micropython(64, port, _conf(budget, Path(folder), port))
         start = _under_callgrind(start, log, profile)
         with process(start, port, Path(folder) / "broker") as child:
             began = time.monotonic()
@@ -167,12 +173,12 @@ def _run(budget: Budget, bursts: int, at_least_s: float, profile: Path | None) -
         return Run(parse_log(log.read_text(errors="replace")), deliveries, took_s)
 
 
-def _conf(budget: Budget, folder: Path) -> Path | None:
+def _conf(budget: Budget, folder: Path, port: int) -> Path | None:
     """The broker's configuration file, if it has one."""
     if not budget.conf:
         return None
     conf = folder / "slotmq.conf"
-    conf.write_text(budget.conf.format(folder=folder))
+    conf.write_text(budget.conf.format(folder=folder, port=port))
     (folder / "acl").write_text(budget.rules)
     return conf
 

@@ -6,6 +6,7 @@ from ... import codec
 from .client import Address, Client
 from .numbered import Flow, Series
 from .pipeline import ByteSubscriber, Pipeline, Publisher, Subscriber
+from .web import WebClient
 
 _LEVEL = "bench/p{publisher:02}/d{device:04}"
 
@@ -19,7 +20,7 @@ class Shape:
     exactly one of that many subscriptions, which are dealt to the subscribers.
     With `level` 5 all speak MQTT 5.0, with `receiver_level` the subscribers speak
     another version; with `alias` topics are left away, towards the broker and,
-    where it can, towards the subscribers.
+    where it can, towards the subscribers. With `web` it is MQTT over WebSocket.
     """
 
     publishers: int = 10
@@ -32,6 +33,7 @@ class Shape:
     level: int = 4
     alias: bool = False
     receiver_level: int = 0
+    web: bool = False
 
     def __post_init__(self) -> None:
         if 1 not in (self.publishers, self.subscribers) and self.publishers != self.subscribers:
@@ -67,6 +69,8 @@ def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeli
 
 
 def _client(shape: Shape, address: Address, name: str | None, level: int) -> Client:
+    if shape.web:
+        return WebClient(address, name, level=level)
     return Client(address, name, level=level, aliases=1 if shape.alias else 0)
 
 

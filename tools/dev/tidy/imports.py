@@ -66,7 +66,7 @@ UPWARDS = (
 PYTHON = {
     "config.rare_kinds": "os",
     "config.other_keys": "difflib",
-    "config.tls_listeners": "os sys",
+    "config.tls_listeners": "hashlib os sys",
     "platform.arrays": "array",
     "platform.arrays_cpython": "array",
     "platform.dial_cpython": "_thread os socket",
@@ -88,6 +88,8 @@ PYTHON = {
     "fast.turn_cpython": "os time",
     "fast.*_cpython": "array re struct zlib",
     "fast.*_viper": "array micropython sys",
+    "net.upgrade": "binascii hashlib",
+    "net.http_files": "binascii os",
     "journal.location": "errno fcntl ffi os slotmq_boards vfs",
     "journal.start": "gc sys",
     "journal.medium_*": "binascii os struct",

@@ -198,12 +198,29 @@ class TestOtherKeys(Case):
         self.assertEqual((found.max_qos, found.persistence, warnings), (1, True, []))
         self.refused("\nmaximum_qos 3", 2, "maximum_qos", "0 to 2")
 
-    def test_a_file_that_meant_websockets_is_never_served_as_plain_mqtt(self):
-        for line in ("protocol websockets", "protocol http_api", "http_dir /www"):
-            with self.assertRaises(ConfError) as caught:
-                load("listener 9001\n" + line)
-            self.assertIn("WebSockets", str(caught.exception))
-        self.read("listener 1883\nprotocol mqtt")
+    def test_websockets(self):
+        web = "listener 9001\nprotocol websockets\n"
+        found, _ = self.read("listener 1883\nprotocol mqtt\n" + web)
+        options = [each[3].get("protocol") for each in found.listeners]
+        self.assertEqual(options, ["mqtt", "websockets"])
+        origins = "websockets_origin http://a:1\nwebsockets_origin https://b\n"
+        found, _ = self.read(web + origins + "http_dir /")
+        self.assertEqual(found.listeners[0][3]["websockets_origin"], ("http://a:1", "https://b"))
+        self.assertEqual(found.listeners[0][3]["http_dir"], "/")
+        self.refused("listener 1\nprotocol http_api", 2, "protocol", "mqtt or websockets")
+        self.refused(web + "http_dir /no/folder", 3, "http_dir", "a folder that can be read")
+        for value in ("a", "http://a/", "*"):
+            self.refused(web + "websockets_origin " + value, 3, "websockets_origin", "an origin")
+
+    def test_websockets_need_a_listener(self):
+        for line in ("http_dir /", "websockets_origin http://a"):
+            key = line.split()[0]
+            self.refused("listener 1\n" + line, 2, key, "protocol websockets on the same listener")
+            self.refused(line, 1, key, "a listener above it")
+            self.refused("listener 1\nprotocol mqtt\n" + line, 3, key, "protocol websockets")
+        self.refused("protocol websockets", 1, "protocol", "a listener above it")
+        found, _ = self.read("port 9001\nprotocol websockets")
+        self.assertEqual(found.listeners[0][3]["protocol"], "websockets")
 
 
 class TestIncludeDir(Case):

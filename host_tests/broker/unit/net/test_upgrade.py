@@ -1,0 +1,188 @@
+"""The HTTP request with which a WebSocket begins [RFC 6455, 4.2; RFC 9112]."""
+
+import unittest
+
+from packets import connect
+from web_client import HEADERS, KEY, PING, PONG, Web, frame, request, without
+
+CONNACK = b"\x20\x02\0\0"
+ODD = (
+    "hOsT:broker",
+    "sec-websocket-protocol: chat,  mqttv3.1 , mqtt",
+    "CONNECTION: keep-alive, upgrade",
+    "Cookie: " + "x" * 3000,
+    "Sec-Websocket-Version:13",
+    "upgrade:\tWebSocket ",
+    "SEC-WEBSOCKET-KEY:    " + KEY,
+    "Origin: http://page",
+    "Accept-Encoding: gzip",
+    "X-Empty:",
+)
+
+
+def fields(one):
+    """The answer's headers."""
+    found = [line.decode().split(": ", 1) for line in one.lines[1:]]
+    return {name.lower(): value for name, value in found}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.web = Web()
+
+    def refused(self, status, *requests, **options):
+        for data in requests:
+            with self.subTest(data=data[:200]):
+                self.web = Web(options)
+                one = self.web.come(data, turns=60)
+                self.assertEqual(one.status, status)
+                self.assertTrue(one.stream.closed)
+                self.assertEqual(int(fields(one)["content-length"]), len(one.body))
+                self.assertEqual(fields(one)["connection"], "close")
+                self.assertEqual(self.web.broker.conns.count, 0)
+
+
+class TestUpgrade(Case):
+    def test_headers_in_any_case_and_order(self):
+        for headers in (HEADERS, tuple(reversed(HEADERS)), ODD, tuple(reversed(ODD))):
+            for end in ("\r\n", "\n"):
+                one = self.web.come(request(*headers, end=end), turns=60)
+                self.assertEqual(one.status, 101)
+                self.assertEqual(fields(one)["sec-websocket-protocol"], "mqtt")
+                self.web.send(one, frame(connect("web")))
+                self.assertEqual(one.mqtt(), [CONNACK])
+
+    def test_a_client_that_offers_only_the_old_name(self):
+        headers = without("Sec-WebSocket-Protocol", "Sec-WebSocket-Protocol: mqttv3.1")
+        one = self.web.come(request(*headers), turns=20)
+        self.assertEqual(fields(one)["sec-websocket-protocol"], "mqttv3.1")
+
+    def test_lists_in_several_lines(self):
+        headers = without("Connection", "Connection: keep-alive", "Connection: Upgrade")
+        headers.insert(0, "Sec-WebSocket-Protocol: chat")
+        self.assertEqual(self.web.come(request(*headers), turns=20).status, 101)
+
+    def test_any_path(self):
+        for target in ("/", "/mqtt", "/a/b?c=d", "http://broker:80/mqtt"):
+            data = request(first=f"GET {target} HTTP/1.1")
+            self.assertEqual(self.web.come(data, turns=20).status, 101)
+            self.setUp()
+
+    def test_split_at_each_byte(self):
+        data = request() + frame(b"1", PING)
+        for cut in range(1, len(data)):
+            self.setUp()
+            one = self.web.come(data[:cut])
+            self.web.send(one, data[cut:])
+            self.assertEqual(one.frames(), [(PONG, b"1")])
+
+    def test_frames_behind_it(self):
+        one = self.web.come(request() + frame(connect("web")) + frame(b"1", PING), turns=10)
+        self.assertEqual(sorted(one.frames()), [(2, CONNACK), (PONG, b"1")])
+
+    def test_the_end_behind_each_byte(self):
+        data = request()
+        for cut in range(len(data)):
+            one = self.web.come(data[:cut], turns=6)
+            one.stream.ended = True
+            self.web.world.turn(2)
+            self.assertTrue(one.stream.closed)
+            self.assertEqual(one.stream.received, b"")
+
+    def test_a_request_that_does_not_end_is_timed_out(self):
+        self.web = Web(connect_timeout=2)
+        one = self.web.come(request()[:-1])
+        for _ in range(6):
+            self.web.send(one, b"X-More: 1\r\n"[:6])
+            self.web.world.turn(5, ms=100)
+        self.assertTrue(one.stream.closed)
+
+
+class TestRefused(Case):
+    def test_what_is_no_request(self):
+        data = (
+            b"\0",
+            b"hello\r\n\r\n",
+            b"GET /\r\n\r\n",
+            b"GET  HTTP/1.1\r\n\r\n",
+            connect("web"),
+        )
+        data += (b"GET / HTTP/1.1 x\r\n\r\n", b"\x16\3\1\2\0\1\0", b"G\0T / FTP/1.1\r\n\r\n")
+        self.refused(400, *data)
+
+    def test_wrong_headers(self):
+        self.refused(400, request("Host broker"), request("Host : a"), request(": b"))
+        self.refused(400, request("Host: a", "Host: b"), request("Upgrade: websocket"))
+        self.refused(400, request(*HEADERS, " folded"), request("Host: a\0"))
+
+    def test_other_versions(self):
+        self.refused(505, request(first="GET / HTTP/2.0"), request(first="GET / HTTP/0.9"))
+        self.refused(405, request(first="GET / HTTP/1.0"))
+
+    def test_other_methods(self):
+        self.refused(
+            405, *[request(first=one + " / HTTP/1.1") for one in ("POST", "DELETE", "PUT")]
+        )
+
+    def test_a_body(self):
+        self.refused(413, request(*HEADERS, "Content-Length: 1"))
+        self.refused(413, request(*HEADERS, "Transfer-Encoding: chunked"))
+        one = self.web.come(request(*HEADERS, "Content-Length: 0"), turns=20)
+        self.assertEqual(one.status, 101)
+
+    def test_the_upgrades_headers(self):
+        self.refused(400, request(*without("Connection")), request(*without("Sec-WebSocket-Key")))
+        self.refused(400, request(*without("Connection", "Connection: close")))
+        for key in ("", "abc", KEY[:-1], "=" * 24, "dGhlIHNhbXBsZSBub25jZQ"):
+            self.refused(400, request(*without("Sec-WebSocket-Key", "Sec-WebSocket-Key: " + key)))
+        self.refused(400, request(*HEADERS, "Sec-WebSocket-Key: " + KEY))
+
+    def test_another_version_of_websocket(self):
+        self.refused(426, request(*without("Sec-WebSocket-Version", "Sec-WebSocket-Version: 8")))
+        one = self.web.come(request(*without("Sec-WebSocket-Version")), turns=20)
+        self.assertEqual((one.status, fields(one)["sec-websocket-version"]), (426, "13"))
+
+    def test_another_protocol(self):
+        self.refused(400, request(*without("Sec-WebSocket-Protocol")))
+        other = "Sec-WebSocket-Protocol: mqtt5, MQTT.x"
+        self.refused(400, request(*without("Sec-WebSocket-Protocol", other)))
+
+    def test_no_upgrade(self):
+        self.refused(426, request("Host: a"), request("Host: a", "Upgrade: h2c"))
+
+    def test_too_long(self):
+        self.refused(414, request(first="GET /" + "a" * 2000 + " HTTP/1.1"))
+        self.refused(431, request(*HEADERS, *[f"X-{k}: " + "y" * 90 for k in range(90)]))
+        self.refused(431, request("Host: a", "Upgrade: " + "y" * 2000))
+
+    def test_origins(self):
+        pages = ("http://page:8080", "https://other")
+        origin = "Origin: %s"
+        self.refused(403, request(), websockets_origin=pages)
+        for bad in ("http://page", "http://page:8080.evil", "null", "HTTPS://other"):
+            self.refused(403, request(*HEADERS, origin % bad), websockets_origin=pages)
+        for good in pages:
+            self.web = Web({"websockets_origin": pages})
+            one = self.web.come(request(*HEADERS, origin % good), turns=20)
+            self.assertEqual(one.status, 101)
+
+    def test_an_answer_that_leaves_byte_by_byte(self):
+        stream = self.web.stream(write=lambda n: 1)
+        one = self.web.come(request("Host: a"), stream, 400)
+        self.assertEqual((one.status, one.stream.closed), (426, True))
+
+    def test_the_log_says_why(self):
+        lines = []
+        self.web.broker.log = lambda kind, text: lines.append(text)
+        self.web.broker.log_mask = 4
+        for data, why in (
+            (connect("web"), "MQTT without WebSocket"),
+            (b"\x16\3\1\2\0\1\0", "TLS, and this port speaks WebSocket without it"),
+            (request("Host: a"), "HTTP 426: this port speaks MQTT over WebSocket"),
+            (
+                request(*without("Sec-WebSocket-Protocol")),
+                "HTTP 400: no Sec-WebSocket-Protocol: mqtt",
+            ),
+        ):
+            self.web.come(data, turns=20)
+            self.assertTrue(lines[-1].endswith(f"protocol error ({why})."), lines[-1])

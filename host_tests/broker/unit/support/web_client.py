@@ -1,0 +1,140 @@
+"""A client of RFC 6455, and of HTTP, on a fake stream; written from the standard alone."""
+
+from fakes import Listener, Stream, World
+from packets import split
+
+from slotmq import Broker, Limits, Settings
+
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+KEY = "dGhlIHNhbXBsZSBub25jZQ=="  # of the standard's example, 1.3
+ACCEPT = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+HEADERS = (
+    "Host: broker",
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    "Sec-WebSocket-Key: " + KEY,
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Protocol: mqtt",
+)
+MASK = b"\x37\xfa\x21\x3d"
+
+
+def request(*headers, first="GET /mqtt HTTP/1.1", end="\r\n"):
+    return (end.join((first,) + (headers or HEADERS)) + end + end).encode()
+
+
+def without(name, *more):
+    """The usual headers without one, and others."""
+    return [line for line in HEADERS if not line.startswith(name + ":")] + list(more)
+
+
+def masked(data, mask=MASK):
+    return bytes([byte ^ mask[at % 4] for at, byte in enumerate(data)])
+
+
+def frame(data=b"", kind=BINARY, fin=True, mask=MASK, form=0):
+    """form: 0 the shortest length, else 126 or 127."""
+    n = len(data)
+    form = form or (n if n < 126 else 126 if n < 65536 else 127)
+    more = b"" if form < 126 else n.to_bytes(2 if form == 126 else 8, "big")
+    return bytes((kind | fin << 7, form | 128)) + more + mask + masked(data, mask)
+
+
+def fragments(data, *cuts):
+    """One message in several frames."""
+    ends = list(cuts)
+    ends.append(len(data))
+    found = b""
+    at = 0
+    for k, end in enumerate(ends):
+        kind = CONTINUATION if k else BINARY
+        found += frame(data[at:end], kind, k == len(ends) - 1)
+        at = end
+    return found
+
+
+def frames_of(data):
+    """The broker's frames: [(kind, payload)], and what is left of one that was cut."""
+    found = []
+    while len(data) > 1:
+        assert data[0] & 0x70 == 0 and data[0] & 128, "a reserved bit, or a fragment"
+        assert data[1] < 128, "a server does not mask"
+        n = data[1]
+        at = 2
+        if n > 125:
+            at = 4 if n == 126 else 10
+            n = int.from_bytes(data[2:at], "big")
+        if len(data) < at + n:
+            break
+        found.append((data[0] & 15, bytes(data[at : at + n])))
+        data = data[at + n :]
+    return found, data
+
+
+class WebClient:
+    """What came over one connection: the answer's lines, MQTT's packets, control frames."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    @property
+    def lines(self):
+        return bytes(self.stream.received).split(b"\r\n\r\n")[0].split(b"\r\n")
+
+    @property
+    def status(self):
+        return int(self.lines[0].split()[1])
+
+    @property
+    def body(self):
+        return bytes(self.stream.received).partition(b"\r\n\r\n")[2]
+
+    def frames(self):
+        found, rest = frames_of(self.body)
+        assert not rest, rest
+        return found
+
+    def mqtt(self):
+        """Everything that came in binary frames, as packets."""
+        data = b"".join([data for kind, data in self.frames() if kind == BINARY])
+        found, size = split(data)
+        assert size == len(data)
+        return found
+
+    def control(self):
+        return [each for each in self.frames() if each[0] != BINARY]
+
+    def code(self):
+        """The close code, behind which nothing comes; None: there is none."""
+        kind, data = self.frames()[-1]
+        return int.from_bytes(data[:2], "big") if kind == CLOSE else None
+
+
+class Web:
+    """A broker with a listener for WebSocket, beside one for TCP (world.client())."""
+
+    def __init__(self, options=None, limits=None, **settings):
+        limits = limits or Limits(connections=6)
+        self.world = World(Broker(limits, Settings(**({"sys_interval": 0} | settings))))
+        self.broker = self.world.broker
+        self.listener = Listener()
+        options = {"protocol": "websockets"} | (options or {})
+        self.world.loop.listeners.add(self.listener, self.listener.accept, 0, options)
+
+    def come(self, data, stream=None, turns=4):
+        """A connection that sends these bytes."""
+        return WebClient(self.world.come(data, turns, stream, self.listener).stream)
+
+    def client(self, data=b"", stream=None, turns=4):
+        """A connection that was upgraded, and sends these bytes."""
+        one = self.come(request(), stream, turns)
+        assert one.status == 101, one.lines
+        self.send(one, data)
+        return one
+
+    def send(self, one, data, turns=4):
+        one.stream.sent += data
+        self.world.turn(turns)
+
+    def stream(self, **how):
+        return Stream(**how)
