@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from .lake import Lake
 
 _FOR_TABLES = ("pyarrow", "deltalake", "cbor2")
+_NAMES = {
+    "pyspark": "Spark",
+    "py4j": "Spark",
+    "pyarrow": "a file of a table",
+    "deltalake": "Delta",
+}
 _folder = click.Path(path_type=Path, file_okay=False)
 _harvest = click.argument("harvest", type=_folder)
 _lake = click.argument("tables", type=_folder)
@@ -31,7 +37,7 @@ _master = click.option(
 
 
 class OneLine(click.Group):
-    """Prints an error of the system or of Spark as one line, like every other error."""
+    """Prints an error of the system, of Spark or of a damaged file as one line, like others."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -40,9 +46,10 @@ class OneLine(click.Group):
             where = f"{error.filename}: " if error.filename else ""
             raise ToolError(f"{where}{error.strerror or error}") from None
         except Exception as error:
-            if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+            whose, _, _ = type(error).__module__.partition(".")
+            if whose not in _NAMES:
                 raise
-            raise ToolError(f"Spark: {reason(str(error))}") from None
+            raise ToolError(f"{_NAMES[whose]}: {reason(str(error))}") from None
 
 
 def reason(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -121,6 +122,25 @@ def test_a_damaged_table_is_one_line(lake: Lake) -> None:
     (log / "00000000000000000000.json").write_text("what")
     with pytest.raises(ToolError, match="gold/test cannot be read: "):
         lake.open(TABLE)
+
+
+def test_damaged_files_are_named_and_made_anew(tmp_path: Path) -> None:
+    lived = campaign.run(tmp_path / "harvest", [229])
+    made = Made(lived, Lake(tmp_path / "tables"))
+    made.ingest()
+    right = {table.name: sorted(map(repr, made.lake.rows(table).to_pylist())) for table in ALL}
+    for path in (made.lake.folder / "silver").rglob("*.parquet"):
+        path.write_bytes(b"")
+    board = made.rows("boards")[0]["board"]
+    (made.lake.folder / "boards.toml").write_text(f"[{board}]\nsite = 'x'")
+    done = CliRunner().invoke(main, ["telemetry", "build", str(made.lake.folder)])
+    assert done.exit_code == 1 and done.output.splitlines()[-1].startswith("Error: a file of")
+    (made.lake.folder / "boards.toml").unlink()
+    for part in ("silver", "gold"):
+        shutil.rmtree(made.lake.folder / part)
+    made.ingest()
+    for table in ALL:
+        assert right[table.name] == sorted(map(repr, made.lake.rows(table).to_pylist()))
 
 
 def test_two_writers_do_not_meet(tmp_path: Path) -> None:
