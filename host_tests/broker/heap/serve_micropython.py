@@ -1,6 +1,7 @@
 # serve_micropython.py BOARD HOST PORT [NAME] - a broker whose heap is watched, on
 # MicroPython; with a name it keeps a journal in NAME.db, or if the file NAME says "record SIZE
-# BUDGET", it records everything in segments of that size in the folder `record`.
+# BUDGET", it records everything in segments of that size in the folder `record`; if it says
+# "bridge PORT PREFIX", it has a bridge to that port.
 #
 # It calls the loop itself, and reads commands of one byte from standard input:
 #   b  begin: from now on the heap is locked around each turn, once more than the loop
@@ -35,7 +36,7 @@ class Watched:
                 wanted = file.read().split()
         if path and wanted[0] == "record":
             self.record(int(wanted[1]), int(wanted[2]))
-        elif path:
+        elif path and wanted[0] != "bridge":
             from slotmq.journal.location import snapshot_bytes
             from slotmq.journal.medium_file import FileMedium
             from slotmq.journal.restore import restore
@@ -44,6 +45,9 @@ class Watched:
         self.broker.listen(host, port)
         for listener in self.broker.loop.of_stream:
             listener.setsockopt(socket.SOL_SOCKET, _SNDBUF, _SEND_BUFFER)
+        if path and wanted[0] == "bridge":
+            topic = ("b/#", "both", 2, "", wanted[2].replace("-", ""))
+            self.broker.bridge("up", "127.0.0.1:" + wanted[1], [topic], notifications=False)
         self.order = bytearray(1)
         self.locked = False
         self.before = 0
