@@ -79,6 +79,8 @@ def _start(app, argv):
             app.settings, app.limits, lines, warnings = borrow(
                 "config.mosquitto_conf", "load", app.conf, app.limits, app.is_public
             )
+        if app.settings.connections:
+            from slotmq.bridge.bridges import Bridges  # noqa: F401
         rows = borrow("config.budget", "rows", app.limits, app.settings)
         if app.settings.mqtt_versions == 3:
             ondemand.forget("v5.extension")

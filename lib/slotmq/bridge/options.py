@@ -5,7 +5,6 @@ from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const
 
 _DIRECTIONS = ("out", "in", "both")
-_CODE = const(9000)  # bytes
 _OF_SUBSCRIBE = const(10)  # bytes of a SUBSCRIBE beside its filter, at most
 
 
@@ -108,10 +107,9 @@ class Options:
 
 
 def rows(settings, limits):
-    """The rows of config/budget.py: their code, and for each its texts; with prefixes also its
-    buffers."""
+    """The rows of config/budget.py: the texts of each, and with prefixes its buffers."""
     size = sum([each.ram_bytes(limits) for each in settings.connections])
-    return [("bridges", _CODE + size, len(settings.connections))]
+    return [("bridges", size, len(settings.connections))]
 
 
 def address_of(text):
