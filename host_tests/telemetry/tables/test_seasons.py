@@ -181,6 +181,15 @@ def test_nothing_new_takes_a_moment_and_no_spark(made: Made) -> None:
     ]
 
 
+def test_what_executors_run_needs_neither_click_nor_an_mqtt_client() -> None:
+    ask = (
+        "import sys; from slotmq_tools.telemetry import bronze, build, engine;"
+        "print(*{'click', 'paho', 'pyspark', 'matplotlib', 'serial'} & sys.modules.keys())"
+    )
+    ran = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []
+
+
 def test_times_are_in_utc(made: Made) -> None:
     table = made.lake.rows(SILVER["messages"])
     assert table.schema.field("wall").type == pa.timestamp("us", "UTC")
