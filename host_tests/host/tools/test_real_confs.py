@@ -146,7 +146,7 @@ def test_a_server_with_tls_is_refused_for_its_plugin_keys(tmp_path: Path) -> Non
 def test_a_broker_with_a_bridge_is_refused_with_each_reason(tmp_path: Path) -> None:
     errors, warnings = checked(BRIDGE, tmp_path)
     assert warnings == []
-    tls = "not served: there is no TLS yet, and the bridge must not speak plain MQTT instead"
+    tls = "not served: a bridge has no TLS yet, and it must not speak plain MQTT instead"
     wanted = {"bridge_protocol_version mqttv50": "expected mqttv311 or mqttv31"}
     wanted |= {"bridge_cafile /etc/ssl/certs/ca.crt": tls, "bridge_insecure false": tls}
     assert [key for _, key, _ in errors] == ["memory_limit", *(each.split()[0] for each in wanted)]
