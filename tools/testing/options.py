@@ -1,5 +1,6 @@
 """What a test's broker shall be: the arguments of @pytest.mark.mqtt and of Mqtt()."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
@@ -118,6 +119,14 @@ class Options:
             lines += ["allow_anonymous false", f"password_file {folder / 'users'}"]
         return "\n".join(lines) + "\n"
 
+    def _located(self, text: str) -> str:
+        # The lines behind those of conf are the limits
+        found = re.match(r"slotmq\.conf:(\d+): limit: ", text)
+        at = int(found[1]) - self.conf.count("\n") - 2 if found else -1
+        if not found or not 0 <= at < len(self.limits):
+            return text
+        return f"limits: {list(self.limits)[at]!r}: {text[found.end() :]}"
+
     def made(self, folder: Path) -> tuple[Limits, Settings, list[str]]:
         """Limits, settings, and warnings. WrongOptions: names the line that is wrong."""
         limits = Limits(**SIZES)
@@ -134,7 +143,7 @@ class Options:
         try:
             settings, limits, _, warnings = mosquitto_conf.load(str(path), limits)
         except (ConfError, ValueError) as error:
-            raise WrongOptions(str(error).replace(f"{folder}/", "")) from None
+            raise WrongOptions(self._located(str(error).replace(f"{folder}/", ""))) from None
         if hasattr(settings, "record"):
             raise WrongOptions("conf: record: expected none: a test's broker does not record")
         if len(settings.listeners) > 1:

@@ -87,22 +87,15 @@ def _started(config: pytest.Config, named: dict[str, Any]) -> Mqtt:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Skip a test that needs what is not possible on the Python of --mqtt-runtime."""
-    outcome: Any = yield
-    error = outcome.excinfo and outcome.excinfo[1]
-    if isinstance(error, NotImplementedError) and item.config.getoption("--mqtt-runtime"):
-        from .texts import NotOnMicroPython
-
-        if isinstance(error, NotOnMicroPython):
-            outcome.force_exception(pytest.skip.Exception(str(error), _use_item_location=True))
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Attach packets and log of the test's brokers to a failure."""
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Attach packets and log of the test's brokers to a failure. Skip a test that needs what is
+    not possible on the Python of --mqtt-runtime."""
     outcome: Any = yield
     report = outcome.get_result()
+    if _is_impossible(item, call):
+        report.outcome = "skipped"
+        path, line, _ = item.location
+        report.longrepr = path, (line or 0) + 1, f"Skipped: {call.excinfo.value}"  # type: ignore[union-attr]
     if not report.failed or item.stash.get(_REPORTED, False):
         return
     for name in _FIXTURES:
@@ -110,3 +103,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         if one is not None and hasattr(one, "report"):
             item.stash[_REPORTED] = True
             report.sections.append((f"broker of {name}", one.report(report.longreprtext)))
+
+
+def _is_impossible(item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
+    error = call.excinfo and call.excinfo.value  # of a unittest.TestCase, too
+    if not isinstance(error, NotImplementedError) or not item.config.getoption("--mqtt-runtime"):
+        return False
+    from .texts import NotOnMicroPython
+
+    return isinstance(error, NotOnMicroPython)

@@ -46,6 +46,8 @@ class Spy(Seen):
         broker.handlers = self._around(broker.handlers)
         if broker.five:
             broker.five.handlers = self._around(broker.five.handlers)
+        if self.refusals:
+            broker.may_connect = self._may_connect
         inner = broker.publish
 
         def publish(topic: Any, payload: Any = b"", qos: int = 0, retain: bool = False) -> bool:

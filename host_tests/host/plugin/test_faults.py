@@ -323,3 +323,11 @@ def test_a_child_after_fork_leaves_the_broker_to_its_parent() -> None:
         mqtt.publish("b", "1", retain=True)
         mqtt.restart()
         assert mqtt.retained == {"b": b"1"}
+
+
+def test_a_refusal_outlives_a_restart(mqtt: Mqtt) -> None:
+    mqtt.refuse("sensor-1", 5)
+    mqtt.power_cut()
+    mqtt.restart()
+    Client((mqtt.host, mqtt.port)).expect_refused(codec.connect("sensor-1"), 5)
+    connected(mqtt, "sensor-1").disconnect()

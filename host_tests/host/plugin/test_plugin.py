@@ -70,8 +70,13 @@ def test_a_passed_test_has_none(pytester: pytest.Pytester) -> None:
         ("konf=''", "konf: expected one of conf, users"),
         ("conf='max_qos 1\\nmax_qoss 2'", "slotmq.conf:2: max_qoss"),
         ("conf='listener 1883\\nlistener 1884'", "expected at most one listener"),
-        ("limits={'sessions': 0}", "limit: expected a number from 1"),
-        ("limits={'sesions': 9}", "@pytest.mark.mqtt: slotmq.conf:2: limit: expected the name"),
+        ("limits={'sessions': 0}", "limits: 'sessions': expected a number from 1"),
+        ("limits={'sesions': 9}", "@pytest.mark.mqtt: limits: 'sesions': expected the name"),
+        (
+            "conf='max_qos 1\\n', limits={'retained': 9, 'sessions': 2}",
+            "limits: 'sessions': expected sessions: at least connections (64)",
+        ),
+        ("conf='limit sessions 2'", "slotmq.conf:1: limit: expected sessions: at least"),
         ("limits=[9]", "limits: expected {name: number}"),
         ("conf=5", "conf: expected a str"),
         ("users={'a:b': 'x'}", "users: 'a:b': a name must not contain :"),
@@ -194,7 +199,8 @@ def test_with_xdist(pytester: pytest.Pytester) -> None:
 
 def test_on_micropython(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
-        USES
+        "import unittest\nimport pytest\n"
+        + USES
         + """
     assert "MicroPython" in mqtt.log[0] and "RPI_PICO_W" in mqtt.log[0]
     for topic, payload, qos in (("a/#", "1", 0), ("a", 1.5, 0), ("a", "1", 3)):
@@ -214,12 +220,27 @@ def test_faults(mqtt):
 
 def test_the_inside(mqtt):
     mqtt.broker.limits
+
+@pytest.fixture
+def bad_network(mqtt):
+    mqtt.drop("a")
+
+def test_a_fixture(bad_network):
+    assert False
+
+class TestOfUnittest(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def take(self, mqtt):
+        self.mqtt = mqtt
+
+    def test_faults(self):
+        self.mqtt.power_cut()
 """
     )
     result = pytester.runpytest_subprocess(
         "-rs", "--mqtt-board", "RPI_PICO_W", "--mqtt-runtime", "micropython", "-W", "error"
     )
-    result.assert_outcomes(passed=1, skipped=2)
+    result.assert_outcomes(passed=1, skipped=4)
     result.stdout.fnmatch_lines(['*SKIPPED*power_cut(): not with runtime="micropython"'])
 
 
