@@ -243,7 +243,9 @@ def translate(c, slot: int, buf, start: int, level: int) -> int:
     size = rest + 2 + (1 if rest >> 7 else 0)
     if rest >> 14 or int(place(c, i, end, buf, stop - size, -size)) ^ end:
         return 0
-    failed = int(place(c, k, last, buf, start, n)) ^ last
+    failed = 0
+    if k ^ last:
+        failed = int(place(c, k, last, buf, start, n)) ^ last
     while i < end:
         conn = ptr16(int(o) - o[_S_CONN])[ptr16(int(o) - o[_POOL])[i] >> 2]
         i += 1
