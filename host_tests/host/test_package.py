@@ -56,6 +56,14 @@ def test_the_wheel_has_all_tools_but_those_of_developers() -> None:
     assert users == {name for name in packages if name.startswith("slotmq_tools")}
 
 
+def test_typed_programs_and_tests_find_the_types_in_the_wheel() -> None:
+    """PEP 561"""
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    for package, folder in (("slotmq", LIB / "slotmq"), ("slotmq_tools", ROOT / "tools")):
+        assert "py.typed" in setuptools["package-data"][package]
+        assert (folder / "py.typed").is_file()
+
+
 def test_tools_in_the_wheel_import_none_of_those_of_developers() -> None:
     files = [path for path in (ROOT / "tools").rglob("*.py") if "dev" not in path.parts]
     assert not [path for path in files if re.search(r"(from|import) .*\bdev\b", path.read_text())]

@@ -61,8 +61,8 @@ refused|bridge_mptcp=false bridge_tcp_keepalive bridge_tcp_user_timeout|`keepali
 finds a dead connection
 refused|bridge_alpn bridge_cafile bridge_capath bridge_certfile bridge_ciphers \
 bridge_ciphers_tls1.3 bridge_identity bridge_insecure bridge_keyfile bridge_psk \
-bridge_require_ocsp=false bridge_tls_use_os_certs=false bridge_tls_version|a bridge has no TLS yet, \
-and it must not speak plain MQTT instead; let it connect to a TLS proxy on 127.0.0.1
+bridge_require_ocsp=false bridge_tls_use_os_certs=false bridge_tls_version|a bridge has no \
+TLS yet, and it must not speak plain MQTT instead; let it connect to a TLS proxy on 127.0.0.1
 """
 
 
