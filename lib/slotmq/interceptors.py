@@ -14,8 +14,9 @@
 #                              with_peer
 #   InProcessClients           the program asks   the end of a turn; which streams are polled
 #     embed/in_process.py      for a client
-#   Bridges                    there is a bridge  what only servers send, CONNECT, SUBSCRIBE; the
-#     bridge/bridges.py                           end of a turn; which streams are polled; close()
+#   Bridges                    there is a bridge  what only servers send, CONNECT, PUBLISH,
+#     bridge/bridges.py                           SUBSCRIBE; the end of a turn; which streams
+#                                                 are polled; close()
 #   LogTopics                  log_dest topic     the end of a turn
 #     status/log_topics.py
 #   _guard, here               with either of     turn() and run(): RuntimeError within a turn
@@ -122,6 +123,7 @@ def bridges(broker, one):
     broker.first_handlers = _with(one.inner_first, one.first, _CONNECT, _CONNACK_TYPE, _AUTH_TYPE)
     one.inner_handlers = broker.handlers
     handlers = _with(broker.handlers, one.answer, _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE)
+    handlers = _with(handlers, one.publish, _PUBLISH_TYPE)
     broker.handlers = _with(handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
     one.inner_poller = loop.poller
     loop.poller = one

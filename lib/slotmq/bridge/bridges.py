@@ -7,12 +7,19 @@
 # something happens, not for each turn.
 from slotmq.bridge.link import Bridge
 from slotmq.bridge.mapping import Mapped
+from slotmq.delivery.outgoing import put_ack
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 from slotmq.protocol.ping_disconnect import handle_unexpected
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
+_FLAGS = const(1)
+_PACKET_ID = const(6)
+_TOPIC_LEN = const(8)
+_DROPPED = const(4)
+_PUBACK = const(0x40)
+_PUBREC = const(0x50)
 _CONNACK_TYPE = const(2)
 
 
@@ -83,6 +90,19 @@ class Bridges:
         if self._of(conn):
             return handle_unexpected(broker, conn, pkt, buf)
         return self.inner_handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+
+    def publish(self, broker, conn, pkt, buf):
+        """PUBLISH: drop what comes over a bridge with a topic that is too long. It would end a
+        client, but the other broker would only send it again."""
+        qos = pkt[_FLAGS] >> 1 & 3
+        if pkt[_TOPIC_LEN] <= broker.limits.topic_bytes or qos == 3 or not self._of(conn):
+            return self.inner_handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+        broker.stats[_DROPPED] += 1
+        with heap.lifted:
+            self._of(conn).dropped(pkt[_TOPIC_LEN])
+        if qos:
+            put_ack(broker, conn, _PUBACK if qos == 1 else _PUBREC, pkt[_PACKET_ID])
+        return 0
 
     # As a poller: a Mapped is polled by its socket
 

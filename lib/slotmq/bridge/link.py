@@ -93,6 +93,7 @@ class Bridge:
         self.is_soon = False  # must the next attempt follow at once?
         self.is_new = True  # has the other broker not had our retained messages yet?
         self.is_told = True  # has it been said that it is up?
+        self.has_dropped = False  # has the log said so, for this connection?
         most = self.broker.limits.client_id_bytes
         if len(self.local_id) > most:
             raise ValueError("a local client id of at most %d bytes: client_id_bytes" % most)
@@ -336,7 +337,7 @@ class Bridge:
             return _REFUSED
         if present and not self.is_new:
             self._drop_scans()
-        self.is_new = self.is_told = False
+        self.is_new = self.is_told = self.has_dropped = False
         self.state = _UP
         self.asked = self.answered = self.attempts = 0
         self.due = self.broker.now + self.options.keepalive_interval * 10
@@ -443,6 +444,12 @@ class Bridge:
     def _tell(self, text):
         if self.options.notifications:
             publishing.send(self.broker, self.state_topic.encode(), text, 1, True)
+
+    def dropped(self, size):
+        """A message with a topic of so many bytes was dropped; logged once for each connection."""
+        if not self.has_dropped:
+            self.has_dropped = True
+            self._log(_WARNING, "dropped: a topic of %d bytes, limit topic_bytes" % size)
 
     def _log(self, bit, text):
         if self.broker.log_mask & bit:

@@ -17,7 +17,6 @@ from slotmq.protocol.dispatch import readable
 _IN = const(1)
 _BLOCKED = const(2)
 _EAGAIN = const(11)
-_EMSGSIZE = const(90)
 _FIXED = const(7)  # bytes of a head before its topic, at most
 _PUBLISH_TYPE = const(3)
 
@@ -38,8 +37,7 @@ class Mapper:
         self.used = 0  # how many bytes of its source move() has taken
 
     def move(self, src, start, end, to, at, limit):
-        """Move packets from src[start:end] to to[at:limit]; -> the end in `to`. OSError: a topic
-        is too long."""
+        """Move packets from src[start:end] to to[at:limit]; -> the end in `to`."""
         start_at = start
         while at < limit:
             if self.end:
@@ -69,8 +67,9 @@ class Mapper:
             need = self._missing()
             if not need:
                 break
-            if self.have + need > len(head):
-                raise OSError(_EMSGSIZE, "longer than topic_bytes")
+            if self.have + need > len(head):  # Bridges.publish() will drop it
+                self._make(True)
+                return start
             n = min(need, end - start)
             copy(head, self.have, src, start, n)
             self.have += n
@@ -97,7 +96,8 @@ class Mapper:
             return at + 2 - have
         return at + 2 + (head[at] << 8 | head[at + 1]) - have
 
-    def _make(self):
+    def _make(self, is_long=False):
+        # Make the head that leaves. is_long: the topic does not fit, and stays as it is.
         head = self.head
         made = self.made
         length = shift = 0
@@ -109,7 +109,11 @@ class Mapper:
             if not head[at - 1] & 128:
                 break
         made[0] = head[0]
-        if head[0] >> 4 != _PUBLISH_TYPE:
+        if is_long:
+            self.left = length + at - self.have
+            copy(made, 0, head, 0, self.have)
+            self.end = self.have
+        elif head[0] >> 4 != _PUBLISH_TYPE:
             self.left = length
             self.end = put_length(made, 1, length)
         else:

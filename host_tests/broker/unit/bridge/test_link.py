@@ -270,6 +270,31 @@ class TestMessages(BridgeCase):
         self.assertEqual(remote.packets(), [publish("a", b"kept"), publish("a", b"new")])
         self.broker.publish("a", b"", 0, True)
 
+    def test_a_topic_that_is_too_long_is_dropped_and_does_not_come_again(self):
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 2
+        for number, prefix in enumerate(("", "p/")):
+            self.bridge(("#", "in", 2, prefix), remote_clientid=f"c{number}")
+            remote = self.remote()
+            self.subacks(remote)
+            for size in (257, 300):
+                topic = "t" * size
+                remote.send(publish(topic, b"0") + publish(topic, b"1", 1, 5))
+                remote.send(publish(topic, b"2", 2, 6))
+                self.world.turn(3)
+                self.assertEqual(remote.packets(), [ack(PUBACK, 5), ack(PUBREC, 6)])
+                remote.send(ack(PUBREL, 6))
+                self.world.turn(2)
+                self.assertEqual(remote.packets(), [ack(PUBCOMP, 6)])
+        self.assertEqual(self.broker.stats[4], 12)
+        text = "Bridge 'up': dropped: a topic of %d bytes, limit topic_bytes."
+        self.assertEqual(lines, [text % 257, text % 259])
+        client = self.world.client("c")
+        client.send(publish("t" * 257, b""))
+        self.world.turn(3)
+        self.assertTrue(client.stream.closed)
+
     def test_prefixes(self):
         self.bridge(("t/#", "both", 1, "here/", "over/there/"))
         remote = self.remote()

@@ -59,9 +59,11 @@ class TestMapper(unittest.TestCase):
                 found = self.moved(side, b"".join(sent), step, room)
                 self.assertEqual(split(found)[0], wanted, (side, step, room))
 
-    def test_a_topic_that_is_too_long_ends_the_connection(self):
-        with self.assertRaises(OSError):
-            self.moved(1, publish("x" * 72, b""), 640, 640)
+    def test_a_topic_that_is_too_long_stays_as_it_is(self):
+        for size in (68, 72, 500):
+            sent = publish("x" * size, b"payload", 1, 7) + ack(PUBREC, 7)
+            for step, room in ((1, 640), (640, 640), (50, 7)):
+                self.assertEqual(self.moved(1, sent, step, room), sent)
 
 
 class Bridge:
