@@ -72,6 +72,7 @@ test-telemetry: setup java
 	$(LANES) telemetry
 
 nightly: setup java
+	$(BIN)/python -m slotmq_tools.dev.fetch nightly
 	$(LANES) --nightly broker host telemetry
 
 # What fails is run once more, alone: two tests that pass then are let pass.

@@ -1,23 +1,25 @@
 """Fetches everything that tests and benchmarks would otherwise fetch when they need it.
 
-    python -m slotmq_tools.dev.fetch
+    python -m slotmq_tools.dev.fetch [nightly]
 
-Prints a line for each package. If everything is in the cache, it takes a second.
+With `nightly` also what only `make nightly` needs. Prints a line for each package. If everything
+is in the cache, it takes a second.
 """
 
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from .. import cache, micropython
 from ..errors import ToolError
-from .peers import mosquitto, node, python313, stubs, valgrind
+from .peers import chromium, mosquitto, node, python313, stubs, valgrind
 
 
 def main() -> int:
     """Fetch and list everything; -> exit status."""
     try:
-        for line in _fetch_all():
+        for line in _fetch_all("nightly" in sys.argv[1:]):
             print(line, flush=True)
     except ToolError as error:
         print(f"slotmq: {error}", file=sys.stderr)
@@ -25,7 +27,7 @@ def main() -> int:
     return 0
 
 
-def _fetch_all() -> Iterator[str]:
+def _fetch_all(is_nightly: bool) -> Iterator[str]:
     yield f"cache folder {cache.root()}"
     yield str(micropython.find(32))
     yield str(micropython.find(64))
@@ -36,6 +38,8 @@ def _fetch_all() -> Iterator[str]:
     for port in stubs.PACKAGES:
         yield f"stubs of the {port} port in {stubs.folder(port)}"
     yield f"npm packages in {node.packages()}"
+    if is_nightly:
+        yield f"Chromium: {chromium.command(Path())[3]}"
 
 
 def _first_line(command: list[str], environment: dict[str, str] | None = None) -> str:
