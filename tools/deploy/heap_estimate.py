@@ -27,6 +27,8 @@ _CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)
 _RECORDER = 11_600
 _USERS = 4_400  # code for a password_file, SCRAM included
 _RULES = 3_800  # code for an acl_file
+_WEB = 5_200  # code for WebSocket, and what each connection takes more
+_WEB_EACH = 720
 _RULES_FREE = (
     2560  # of the file, while it is read; more takes heap beyond what is free for clients
 )
@@ -49,13 +51,21 @@ def needed(
         need += _RECORDER - (_RESTORE if conf.settings.persistence else 0)
     if conf.settings.password_file:
         need += _USERS
+    if _is_web(conf):
+        need += _WEB + _WEB_EACH * conf.limits.connections
     if conf.settings.acl_file:
         need += max(_RULES, len(conf.rules) - _RULES_FREE)
     if frozen.is_complete(in_firmware):
         kept = "kept" if conf.settings.persistence else ""
         return need + BESIDE_TABLES_FROZEN + _difference(board, kept), rows
     need = max(need + BESIDE_TABLES + _difference(board, way(conf)), _LOADING)
-    return need + native_code(board, records) - (0 if clock else _CLOCK), rows
+    web = native.in_folder(mpy.build(board.mpy_arch))[native.WEB] if _is_web(conf) else 0
+    web = web if board.mcu.startswith("rp2") else 0
+    return need + web + native_code(board, records) - (0 if clock else _CLOCK), rows
+
+
+def _is_web(conf: Configuration) -> bool:
+    return any(each[3].get("protocol") == "websockets" for each in conf.settings.listeners)
 
 
 def tables(conf: Configuration) -> list[tuple[Any, ...]]:

@@ -39,6 +39,15 @@ def test_journal_recorder_and_clock_need_more_and_mqtt_3_less(name: str) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_websocket_needs_more_for_code_and_connections(name: str) -> None:
+    plain = need(name)
+    web = "listener 8080", "protocol websockets"
+    more = need(name, *web) - plain
+    assert more > 5_000 + 700 * 4
+    assert need(name, *web, frozen=FROZEN) > need(name, frozen=FROZEN)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_with_code_in_the_firmware(name: str) -> None:
     plain = need(name, frozen=FROZEN)
     assert need(name, "persistence true", frozen=FROZEN) > plain
