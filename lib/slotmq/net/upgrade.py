@@ -103,7 +103,7 @@ class Request(Pipe):
         words = line.split(b" ")
         if len(line) > _LINE_MOST:
             self.refuse(414, "too long")
-        elif len(words) != 3 or words[2][:5] != b"HTTP/" or not words[1]:
+        elif len(words) != 3 or words[2][:5] != b"HTTP/" or not _is_ascii(words[1]):
             self.refuse(400, "no HTTP request")
         elif words[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
             self.refuse(505, "HTTP/1.1")
@@ -143,7 +143,7 @@ class Request(Pipe):
             self.refuse(426, "version 13 only", "Sec-WebSocket-Version: 13\r\n")
         elif len(key) != 24 or not _is_base64(key):
             self.refuse(400, "no Sec-WebSocket-Key")
-        elif origins and headers.get(b"origin", b"").decode() not in origins:
+        elif origins and headers.get(b"origin") not in [each.encode() for each in origins]:
             self.refuse(403, "websockets_origin does not list this origin")
         elif not protocol:
             self.refuse(400, "no Sec-WebSocket-Protocol: mqtt")
@@ -210,6 +210,10 @@ class Request(Pipe):
 def has(value, token):
     """Is the token in a header's list?"""
     return value is not None and token in [each.strip() for each in value.lower().split(b",")]
+
+
+def _is_ascii(target):
+    return bool(target) and min(target) > 32 and max(target) < 127
 
 
 def _is_base64(key):

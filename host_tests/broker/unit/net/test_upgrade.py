@@ -166,6 +166,32 @@ class TestRefused(Case):
             one = self.web.come(request(*HEADERS, origin % good), turns=20)
             self.assertEqual(one.status, 101)
 
+    def test_bytes_that_are_no_text(self):
+        self.refused(
+            400, b"GET /\xc3%a9 HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /\x7f HTTP/1.1\r\n\r\n"
+        )
+        pages = ("http://page",)
+        wrong = request(*HEADERS).replace(b"Host: broker", b"Host: a\r\nOrigin: \xff\xfe")
+        self.refused(403, wrong, websockets_origin=pages)
+
+    def test_damaged_requests_end_no_more_than_their_connection(self):
+        options = {"http_dir": "/", "websockets_origin": ("http://page",)}
+        self.web = Web(options)
+        good = request(
+            *HEADERS, "Origin: http://page", 'If-None-Match: "a"', first="GET /no%20x HTTP/1.1"
+        )
+        number = 1
+        for _ in range(400):
+            data = bytearray(good)
+            for _ in range(3):
+                number = (number * 1103515245 + 12345) & 0x3FFFFFFF
+                data[(number >> 8) % len(data)] = number >> 20 & 255
+            one = self.web.come(bytes(data), turns=3)
+            one.stream.ended = True
+            self.web.world.turn(3)
+            self.assertTrue(one.stream.closed)
+        self.assertEqual(self.web.broker.conns.count, 0)
+
     def test_an_answer_that_leaves_byte_by_byte(self):
         stream = self.web.stream(write=lambda n: 1)
         one = self.web.come(request("Host: a"), stream, 400)
