@@ -64,10 +64,10 @@ def hang_up(loop, conn):
     loop.pause(conn, 0)
     heap.lift()
     loop.poller.unregister(stream)
-    del loop.of_stream[stream]
     if loop.lwip:
         loop.lwip.closing(stream)
     loop.conns.attached[conn].close()
+    del loop.of_stream[stream]
     loop.broker.closed(conn)
     loop.listeners.left(conn)
     heap.drop()

@@ -293,6 +293,40 @@ class TestOutput(Case):
         self.assertTrue(one.stream.closed)
 
 
+class Lwip:
+    """As platform/lwip.py: it takes little at once, and only of streams that the loop knows."""
+
+    def __init__(self, loop):
+        self.loop = loop
+
+    def write(self, stream, buf, off, n):
+        if hasattr(stream, "took"):  # a Pipe, which calls this for its stream
+            return stream.write(buf, off, n)
+        assert stream in self.loop.of_stream
+        return stream.write(buf, off, min(n, 90))
+
+    def may_send(self, stream):
+        return 90
+
+    def leaves(self, conn, n):
+        return False
+
+    def closing(self, stream):
+        assert stream in self.loop.of_stream
+
+    def tick(self):
+        pass
+
+
+class TestLwip(Case):
+    def test_its_bounds_are_those_of_the_stream(self):
+        self.world.loop.lwip = Lwip(self.world.loop)
+        one = self.answered(frame(SESSION) + frame(b"ping", PING), turns=20)
+        self.assertEqual(one.control(), [(PONG, b"ping")])
+        self.web.send(one, frame(DISCONNECT), 10)
+        self.ends(one, 1000)
+
+
 class TestEveryByte(Case):
     def test_an_end_behind_each_byte(self):
         data = request() + frame(SESSION[:40]) + frame(b"x", PING) + frame(SESSION[40:])
