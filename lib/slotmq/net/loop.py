@@ -30,6 +30,7 @@ _BLOCKED = const(2)
 _LINGERING = const(5)
 _LOST = const(9)
 _BYTES_OUT = const(6)
+_ATTACHED = const(4)  # of Loop.outgoing
 _EAGAIN = const(11)
 _ENOBUFS = const(105)
 _TICK = const(2)  # tenths of a second between two ticks
@@ -105,7 +106,6 @@ class Loop:
             while not self.stopping:
                 conn = -1  # the connection that is served; -1: none
                 columns = broker.fast_path
-                pipes = broker.conns.attached
                 soon = broker.turn_soon
                 for stream, event in ipoll((soon - 1) * _NAP if soon else timeout_ms):
                     conn = of_stream[stream]
@@ -114,7 +114,7 @@ class Loop:
                         self._other_event(conn, stream, event)
                         continue
                     try:
-                        n = pipes[conn].readinto(rx, n)
+                        n = self.outgoing[_ATTACHED][conn].readinto(rx, n)
                     except OSError as error:
                         n = None if error.args[0] == _EAGAIN else 0
                     if n:
