@@ -95,7 +95,9 @@ def test_slow_qos_2(simulated: Simulated) -> None:
 def test_long_packets_in_pieces_wait_for_one_another(simulated: Simulated) -> None:
     text = TEN.replace("qos = 1 }", 'qos = 1, payload = "1900 B", first = 0 }')
     text = text.replace("count = 10", "count = 3").replace('"60 s"', '"10 s"')
-    outcome = simulated(text + "[limits]\nreassembly = 1", board="RPI_PICO_W")
+    outcome = simulated(
+        text + "[limits]\nreassembly = 1\nmessage_bytes = 12544", board="RPI_PICO_W"
+    )
     assert table(outcome, "reassembly")[1] == 1
     assert summary(outcome)[2] == 0
 

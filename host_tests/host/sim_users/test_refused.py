@@ -166,14 +166,14 @@ def test_each_setting_is_explained() -> None:
 
 
 def test_a_full_queue_for_qos_0(simulated: Simulated) -> None:
-    """What a client sends to itself is queued: ten messages together for a queue of four."""
+    """Retained ones of a client to itself are queued: ten together for a queue of four."""
     text = """
 duration = "20 s"
 [[clients]]
 name = "own"
 version = "5.0"
 subscribe = ["t"]
-publish = [{ topic = "t", every = "10 s", first = "2 s", burst = 10 }]
+publish = [{ topic = "t", every = "10 s", first = "2 s", burst = 10, retain = true }]
 [limits]
 queued = 4
 inflight = 1
