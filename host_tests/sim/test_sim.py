@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -46,13 +47,19 @@ def test_a_campaign_in_which_little_happens_has_gaps() -> None:
     assert coverage_check.gaps(outcomes[1:]) == []  # too few seeds to judge
 
 
+def _without_ways(outcome: campaign.Outcome) -> campaign.Outcome:
+    events = {name: n for name, n in outcome.events.items() if not name.startswith("fast_")}
+    return replace(outcome, events=events)
+
+
 def test_the_same_on_micropython() -> None:
-    """The same bytes at the same time, and the same event counts."""
+    """The same bytes at the same time, and the same event counts. A packet may take the fast path
+    on one runtime and the handlers on the other."""
     wanted, found = (
         list(campaign.run_many(runtime, 0, ON_MICROPYTHON, campaign.STEPS, JOBS, at_once=4))
         for runtime in campaign.RUNTIMES
     )
-    assert found == wanted
+    assert [_without_ways(each) for each in found] == [_without_ways(each) for each in wanted]
     assert not [str(outcome) for outcome in found if outcome.failure]
 
 
@@ -72,7 +79,10 @@ def test_fat_breaks_promises_by_power_cuts_and_by_nothing_else() -> None:
     outcomes = list(campaign.run_many(campaign.FAT, 0, ON_FAT, campaign.STEPS, JOBS, at_once=10))
     failed = [outcome.failure for outcome in outcomes if outcome.failure]
     assert len(failed) > ON_FAT // 5
-    lost = "PromiseBroken: after a reboot,", "PromiseBroken: something is lost, and the log"
+    lost = tuple(
+        f"PromiseBroken: {text}"
+        for text in ("after a reboot,", "something is lost, and the log", "the log reports damage")
+    )
     assert not [why for why in failed if not why.startswith(lost)]
     whole = campaign.totals([outcome for outcome in outcomes if not outcome.failure])
     assert whole["reboot_stop"] and whole["reboot_off"]
