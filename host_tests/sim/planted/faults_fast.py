@@ -48,8 +48,8 @@ FAULTS = (
     Fault(
         "fast path: a delivery is sent without its identifier",
         "fast/deliveries_cpython.py",
-        "if state == _RELEASED or not flags & 6 or flags >> 6:",
-        "if state == _RELEASED or not flags & 6:",
+        "if flags >> 6 or m.flags[d.msg[entry]] & _EXTRA:",
+        "if m.flags[d.msg[entry]] & _EXTRA:",
     ),
     Fault(
         "fast path: more are in flight than Receive Maximum allows",

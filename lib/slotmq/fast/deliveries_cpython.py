@@ -181,14 +181,14 @@ def send(columns, session, conn, most):
     while entry != _NONE:
         flags = d.flags[entry]
         state = d.state[entry]
-        if state == _RELEASED or not flags & 6 or flags >> 6:
+        if state == _RELEASED or not flags & 6:
             return 2
         if s.inflight[session] >= most:
             if state == 0:
                 return 0
             if s.inflight[session] > most:
                 return 2
-        if m.flags[d.msg[entry]] & _EXTRA:
+        if flags >> 6 or m.flags[d.msg[entry]] & _EXTRA:
             return 2
         packet = _packet(m, d.msg[entry], flags, entry + 1, b"\0" if five else b"")
         at = c.tx_end[conn]

@@ -207,7 +207,7 @@ def send(c, session: int, conn: int, most: int) -> int:
     flags = ptr8(int(o) - o[_D_FLAGS])
     while cursors[session] ^ _NONE:
         entry = cursors[session]
-        if not states[entry] ^ _RELEASED or not flags[entry] & 6 or flags[entry] >> 6:
+        if not states[entry] ^ _RELEASED or not flags[entry] & 6:
             return 2
         inflight = ptr16(int(o) - o[_S_INFLIGHT])
         if inflight[session] >= most:
@@ -216,7 +216,7 @@ def send(c, session: int, conn: int, most: int) -> int:
             if inflight[session] ^ most:
                 return 2
         msg = ptr16(int(o) - o[_D_MSG])[entry]
-        if ptr8(int(o) - o[_M_FLAGS])[msg] & _EXTRA:
+        if flags[entry] >> 6 or ptr8(int(o) - o[_M_FLAGS])[msg] & _EXTRA:
             return 2
         if not int(put_publish(c, conn, entry)):
             return 1

@@ -241,6 +241,27 @@ class TestQos1And2(FastCase):
             self.world.turn(3)
         self.assertEqual(self.broker.deliveries.count[0], 0)
 
+    def test_the_window_of_one_who_comes_back_with_another_version(self):
+        """What was queued with a subscription identifier keeps to max_inflight_messages, too."""
+        self.broker.deliveries.window[0] = 2
+        sender = self.client("s", 5, None)
+        receiver = self.come(
+            packets5.connect("r", clean=False, expiry=60)
+            + packets5.subscribe(1, "t", 1, b"\x0b\x07")
+        )
+        self.world.turn(2)
+        receiver.leave()
+        self.world.turn(2)
+        sender.send(b"".join([self.publish(5, b"%d" % n, 1, n + 1) for n in range(4)]))
+        self.world.turn(2)
+        receiver = self.come(connect("r", clean=False))
+        self.world.turn(2)
+        found = [data for data in receiver.packets() if data[0] >> 4 == 3]
+        self.assertEqual([bytes(data[-1:]) for data in found], [b"0", b"1"])
+        receiver.send(ack(PUBACK, found[0][5] << 8 | found[0][6]))
+        self.world.turn(2)
+        self.assertEqual([bytes(data[-1:]) for data in receiver.packets()], [b"2"])
+
     def test_a_reason_code_is_not_left_out(self):
         """If nobody has subscribed, and for an unknown id."""
         sender = self.client("s", 5, None)
