@@ -1,8 +1,10 @@
 """`mpremote mip install` from a local web server: lib/package.json, which lists the sources, and
 the output of `slotmq build --mip`."""
 
+import ast
 import functools
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +21,7 @@ from slotmq_tools.pack import mip
 
 ROOT = Path(__file__).parents[2]
 LIB = ROOT / "lib"
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Sources that the board compiles take most of its heap, so the tables are small. Boards of this
 # size should use `slotmq deploy` or `slotmq build`.
 PROGRAM = """
@@ -84,17 +87,24 @@ def installed(board: Board, folder: Path) -> set[str]:
     return there
 
 
-def without_comments(folder: Path) -> Path:
-    """A copy of the sources: as a whole they are for boards with more flash than this one."""
+def shortened(folder: Path) -> Path:
+    """A copy of the sources without comments, docstrings and wide indentation: as a whole they are
+    for boards with more flash than this one."""
     shutil.copytree(LIB, folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file in folder.rglob("*.py"):
-        lines = file.read_text().splitlines(keepends=True)
-        file.write_text("".join(line for line in lines if line.lstrip()[:1] != "#"))
+        tree = ast.parse(file.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+                node.body[0] = ast.Pass()
+        text = ast.unparse(tree)
+        file.write_text(
+            re.sub("^( {4})+", lambda found: " " * (len(found[0]) // 4), text, flags=re.M)
+        )
     return folder
 
 
 def test_sources_are_installed_and_run(tmp_path: Path) -> None:
-    sources = without_comments(tmp_path / "sources")
+    sources = shortened(tmp_path / "sources")
     with Board(tmp_path) as board:
         assert "/lib/slotmq/broker.py" in installed(board, sources)
         with Repl(board.device) as repl:
