@@ -204,13 +204,6 @@ FAULTS = (
         "    shares.picked[slot] = 0",
     ),
     Fault(
-        "a client of version 3 passes on messages that were for no group",
-        "v5/extension.py",
-        "        if is_v5[session] and broker",
-        "        if broker",
-        5400,
-    ),
-    Fault(
         "aliases stay when their connection ends",
         "v5/extension.py",
         "        self.aliases.forget(conn)\n",
