@@ -8,12 +8,11 @@ What is corrected is believed as NTP is.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import ToolError
-from .names import is_id
+from .names import is_id, tables_of
 
 FILE = "clocks.toml"
 Corrections = Mapping[int, int]  # ms, by boot
@@ -23,12 +22,7 @@ NONE: Corrections = {}
 def read(folder: Path) -> dict[str, Corrections]:
     """By board; {} without the file. ToolError: it is not as it must be."""
     path = folder / FILE
-    try:
-        told = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise ToolError(f"{path} cannot be read: {error}") from None
+    told = tables_of(path)
     for board, boots in told.items():
         if not is_id(board):
             raise ToolError(f"{path}, [{board}]: a board's id has 16 hex digits, in lower case")

@@ -12,6 +12,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import ToolError
 
@@ -31,18 +32,23 @@ class Named:
 def read(folder: Path) -> dict[str, Named]:
     """By id; {} without the file. ToolError: it is not as it must be."""
     path = folder / FILE
-    try:
-        told = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise ToolError(f"{path} cannot be read: {error}") from None
+    told = tables_of(path)
     found = {board: _named(f"{path}, [{board}]", board, one) for board, one in told.items()}
     names = [one.name for one in found.values()]
     for name in names:
         if names.count(name) > 1:
             raise ToolError(f"{path}: two boards are called {name!r}")
     return found
+
+
+def tables_of(path: Path) -> dict[str, Any]:
+    """A TOML file; {} without it. ToolError: it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{path} cannot be read: {error}") from None
 
 
 def is_id(board: str) -> bool:
