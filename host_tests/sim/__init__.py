@@ -35,7 +35,8 @@ In which order to read:
        persistence/snapshot.py, recovery.py    the model at a commit; the tables after a restart
        persistence/littlefs.py    MicroPython's own littlefs as the medium
     7. convergence.py             after the faults: everything arrives, and nothing is left
-    8. campaign.py, event_counts.py, coverage_check.py    many seeds; was every case reached?
+    8. bridges/               two brokers with a bridge, which have a model of their own
+    9. campaign.py, event_counts.py, coverage_check.py    many seeds; was every case reached?
        planted/                   faults in copies of lib that the simulator must find
 
 The state of the model is in Model (model/model.py), its `sessions` (model/session.py), their

@@ -39,7 +39,7 @@ def _indexes(_context: click.Context, _option: click.Parameter, value: str) -> t
 )
 @click.option(
     "--runtime",
-    type=click.Choice([*campaign.RUNTIMES, campaign.LITTLEFS, campaign.FAT]),
+    type=click.Choice([*campaign.RUNTIMES, *campaign.OTHERS]),
     default="cpython",
 )
 @click.option(

@@ -20,6 +20,9 @@ RUNNER = Path(__file__).with_name("run.py")
 RUNTIMES = ("cpython", "micropython")
 LITTLEFS = "littlefs"  # MicroPython, with the journal on its own littlefs
 FAT = "fat"  # CPython, with the journal on a model of FAT, which the broker refuses
+BRIDGE = "bridge"  # CPython, two brokers with a bridge
+BRIDGE_32 = "bridge-micropython"
+OTHERS = (LITTLEFS, FAT, BRIDGE, BRIDGE_32)
 HEAP_KB = 131072  # littlefs needs free pieces of 1 MB: 64 MB were too fragmented
 STEPS = 100
 _AT_ONCE = 50  # seeds per process
@@ -56,7 +59,7 @@ def run(
 ) -> Iterator[Outcome]:
     """Run seeds in one process."""
     args = [str(first), str(count), str(steps), ",".join(map(str, only))]
-    args += [runtime] if runtime not in RUNTIMES else []
+    args += [] if runtime in RUNTIMES else [BRIDGE if runtime == BRIDGE_32 else runtime]
     done = subprocess.run(
         [*_command(runtime), *args],
         env=environment(runtime),
@@ -132,7 +135,7 @@ def _command(runtime: str) -> list[str]:
 
 
 def _is_micropython(runtime: str) -> bool:
-    return runtime not in ("cpython", FAT)
+    return runtime not in ("cpython", FAT, BRIDGE)
 
 
 def environment(runtime: str, *first: Path) -> dict[str, str]:

@@ -23,6 +23,14 @@ MUST_SEE = {
     *("rot", "rot_lost_some", "filled", "full_journal", "cut_switch", *_RECORDS),
 }
 
+# The same of two brokers with a bridge
+MUST_SEE_OF_BRIDGE = {
+    *(f"cut_{how}" for how in ("both", "here", "there", "frozen", "down")),
+    *(f"reboot_{how}_{end}" for how in ("off", "stop", "cut") for end in ("here", "there")),
+    *("cut_message", "cut_delivery", "cut_delivery_released", "cut_delivery_gone"),
+    *("cut_received", "forgotten", "sent_again", "QoS_1_again"),
+}
+
 
 def averages(outcomes: Sequence[Outcome]) -> str:
     """Describe the packets, clients and reboots of an average seed."""

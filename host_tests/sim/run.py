@@ -1,10 +1,10 @@
 # run.py - run seeds, one after the other; also the program that both runtimes execute:
 #
-#   run.py FIRST COUNT STEPS [CLIENT,CLIENT...] [littlefs | fat]
+#   run.py FIRST COUNT STEPS [CLIENT,CLIENT...] [littlefs | fat | bridge]
 #
 # It prints one line for each seed: the seed, the hash of its trace, packets read and written,
 # clients, turns and event counts; or FAIL and the reason. `littlefs` puts the journal on
-# MicroPython's own littlefs, `fat` on a model of FAT.
+# MicroPython's own littlefs, `fat` on a model of FAT; `bridge` has two brokers.
 #
 # `slotmq` is imported first: on MicroPython's unix port each nested import needs 4 KB of C stack,
 # and the broker's own imports are deeply nested.
@@ -12,11 +12,11 @@ import gc
 import sys
 
 import slotmq  # noqa: F401
-from host_tests.sim import convergence
-from host_tests.sim.event_counts import note_full
+from host_tests.sim.bridges.world import Bridged
 from host_tests.sim.world import World
 
 STEPS = 100
+BRIDGE = "bridge"
 # A seed leaves some MB of garbage. MicroPython's heap is small, so it collects after each seed.
 _COLLECT_EVERY = 8 if hasattr(gc, "freeze") else 1
 
@@ -33,11 +33,11 @@ class Result:
 def run(seed, steps=STEPS, only=None, where=""):
     """Run one seed. A failure is returned in the result, not raised."""
     result = Result(seed)
-    world = World(seed, steps, only, where)
+    world = Bridged(seed, steps) if where == BRIDGE else World(seed, steps, only, where)
     try:
         for _ in range(steps):
             world.step()
-        convergence.end(world)
+        world.end()
     except Exception as error:
         result.failure = f"{type(error).__name__}: {error}"
     result.hash = world.trace.shown()
@@ -46,7 +46,7 @@ def run(seed, steps=STEPS, only=None, where=""):
     result.clients = len(world.clients)
     result.turns = world.turns
     result.events = world.events.counts
-    note_full(world)
+    world.note()
     return result
 
 

@@ -15,6 +15,8 @@ SEEDS = 500
 ON_MICROPYTHON = 48
 ON_LITTLEFS = 24
 ON_FAT = 40
+BRIDGES = 150
+BRIDGES_ON_MICROPYTHON = 8
 JOBS = os.cpu_count() or 1
 
 
@@ -61,6 +63,18 @@ def test_the_same_on_micropython() -> None:
     )
     assert [_without_ways(each) for each in found] == [_without_ways(each) for each in wanted]
     assert not [str(outcome) for outcome in found if outcome.failure]
+
+
+def test_two_brokers_with_a_bridge() -> None:
+    """Also: the seeds together reach every case, and MicroPython has the same traces."""
+    outcomes = list(campaign.run_many(campaign.BRIDGE, 0, BRIDGES, campaign.STEPS, JOBS, 25))
+    assert not [str(outcome) for outcome in outcomes if outcome.failure]
+    events = campaign.totals(outcomes)
+    assert not [name for name in sorted(coverage_check.MUST_SEE_OF_BRIDGE) if not events[name]]
+    same = campaign.run_many(
+        campaign.BRIDGE_32, 0, BRIDGES_ON_MICROPYTHON, campaign.STEPS, JOBS, 4
+    )
+    assert list(same) == outcomes[:BRIDGES_ON_MICROPYTHON]
 
 
 def test_journals_on_a_real_littlefs() -> None:

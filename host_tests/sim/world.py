@@ -17,6 +17,7 @@ from slotmq_tools.sim.trace import Trace
 
 from ..broker.unit.support.invariants import broken
 from ..broker.unit.support.tables import counts
+from . import convergence
 from .clients import behaviour
 from .clients.client import Client
 from .clients.link import Link
@@ -205,6 +206,14 @@ class World:
         for client in self.clients:
             behaviour.step(client)
         self.turn(self.numbers.choice(self.plan.times))
+
+    def end(self):
+        """After the last step: everything converges."""
+        convergence.end(self)
+
+    def note(self):
+        """Count what is counted once a seed."""
+        note_full(self)
 
     def _change_rules(self):
         # Not while retained messages are being sent, since of these nobody knows how many are.

@@ -14,12 +14,14 @@ import tempfile
 from pathlib import Path
 
 from .. import campaign
-from . import faults, faults_access, faults_fast, faults_journal
+from . import faults, faults_access, faults_bridge, faults_fast, faults_journal
 from .faults import Fault
 
 LIB = campaign.ROOT / "lib" / "slotmq"
-FAULTS = faults.FAULTS + faults_access.FAULTS + faults_fast.FAULTS + faults_journal.FAULTS
+_FILES = faults, faults_access, faults_fast, faults_journal, faults_bridge
+FAULTS: tuple[Fault, ...] = tuple(fault for file in _FILES for fault in file.FAULTS)
 MOST = 500  # seeds in which a fault must be found
+MOST_OF_BRIDGE = 150  # the same between two brokers
 
 
 def plant(fault: Fault, folder: Path) -> None:
@@ -38,11 +40,12 @@ def without_comments(text: str) -> str:
     return re.sub(r"  # .*", "", text)
 
 
-def find(fault: Fault, most: int = MOST) -> tuple[int, str]:
+def find(fault: Fault) -> tuple[int, str]:
     """Return how many seeds it took, and the failure; 0 if the fault was not found."""
+    most = MOST_OF_BRIDGE if fault.where else MOST
     with tempfile.TemporaryDirectory(prefix="slotmq-planted-") as name:
         plant(fault, Path(name))
-        seeds = (str(fault.first), str(most), str(campaign.STEPS))
+        seeds = (str(fault.first), str(most), str(campaign.STEPS), "", fault.where)
         with subprocess.Popen(
             [sys.executable, str(campaign.RUNNER), *seeds],
             env=campaign.environment("cpython", Path(name)),

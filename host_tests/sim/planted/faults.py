@@ -12,6 +12,7 @@ class Fault(NamedTuple):
     text: str
     planted: str
     first: int = 0  # the first seed that looks for it
+    where: str = ""  # BRIDGE of run.py: it is looked for between two brokers
 
 
 _NOTHING = "pass"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from .. import campaign, planted
-from . import FAULTS, faults_journal
+from . import FAULTS, faults_bridge, faults_journal
 from .faults import Fault
 
 
@@ -13,7 +13,7 @@ from .faults import Fault
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_it_is_found(fault: Fault) -> None:
     seeds, failure = planted.find(fault)
-    assert seeds, f"not found in {planted.MOST} seeds"
+    assert seeds, "not found"
     assert failure
 
 
@@ -23,6 +23,8 @@ def test_the_documents_have_their_number() -> None:
     assert late == {500, 600, 900}
     assert f"are {len(FAULTS)} small edits" in text
     assert f"{len(faults_journal.FAULTS)} of them" in text
+    assert f"The last {len(faults_bridge.FAULTS)}" in text
+    assert f"within {planted.MOST_OF_BRIDGE}" in text
     assert f"must be found within {planted.MOST} seeds" in text
     assert f"of {sum(fault.first > 0 for fault in FAULTS)} faults later" in text
 

@@ -1,0 +1,59 @@
+# pipe.py - one end of the connection between two brokers: the stream that this broker's loop reads
+# and writes. What it writes is on the road for a while, then the other end may read it.
+from slotmq_tools import codec
+from slotmq_tools.sim.link import Link
+
+
+class Pipe(Link):
+    def __init__(self, end, number, weather, table, other_table):
+        super().__init__(end, number, None, 4, weather)
+        self.table = table  # of what this broker sends
+        self.other_table = other_table
+        self.other = None  # the Pipe at the other end
+        self.road = []  # [due in ms, bytes]
+        self.out, self.into = codec.Reader(), codec.Reader()
+
+    # The broker's side
+
+    def _carry(self, data):
+        self.written += len(data)
+        self.world.trace.note(119, self.number, self.world.clock.ms, data)
+        self.road.append([self.world.clock.ms + self.world.plan_of_all.delay_ms, data])
+        for first, body in self.out.packets(data):
+            self.world.packets_out += 1
+            self.table.sent(first, body, self.number >> 1)
+
+    def _read(self, buf, n):
+        n = super()._read(buf, n)
+        for first, body in self.into.packets(bytes(buf[: n or 0])):
+            self.world.packets_in += 1
+            self.table.acknowledged(first, body)
+            self.other_table.arrived(first, body)
+        return n
+
+    # The network's side
+
+    def go_on(self, most):
+        """Carry at most so many bytes to the other end."""
+        other = self.other
+        while self.road and most > 0 and self.road[0][0] <= self.world.clock.ms:
+            if len(other.sent) >= self.weather.capacity:
+                return
+            data = self.road[0][1]
+            part, rest = data[:most], data[most:]
+            most -= len(part)
+            self.taken += len(part)
+            self.road[0][1] = rest
+            if not rest:
+                self.road.pop(0)
+            if other.closed or other.vanished:
+                if other.closed:
+                    self.break_off()  # RST
+                return
+            other.sent += part
+        if self.closed and not self.road:
+            other.ended = True
+
+    def break_off(self):
+        super().break_off()
+        self.road = []

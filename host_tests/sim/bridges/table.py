@@ -1,0 +1,87 @@
+# table.py - the sender's table of QoS 1 and 2: what one broker has sent to the other and what has
+# been acknowledged, as the bytes between them show it.
+#
+# A row is made by PUBLISH, goes on with PUBREC and ends with PUBACK or PUBCOMP. A sender that has
+# lost its power may have forgotten an acknowledgement that it had read, so a row that has ended
+# since the last commit may come again.
+from slotmq_tools import codec
+
+from ..model.model import PromiseBroken
+
+_DUP = 8
+
+
+class Row:
+    def __init__(self, number, data, connection):
+        self.number = number  # packet id
+        self.data = data  # the packet without DUP
+        self.connection = connection  # the last one on which PUBLISH left
+        self.released = False  # has PUBREL left?
+        self.ended = False
+
+
+class Table:
+    """What one side has sent as the sender, over all connections."""
+
+    def __init__(self, name, events):
+        self.name = name
+        self.events = events
+        self.rows = {}  # packet id: Row
+        self.has_rebooted = False
+        self.handed_over = set()  # payloads that the other broker has read
+
+    def rebooted(self):
+        self.has_rebooted = True
+
+    def sent(self, first, body, connection):
+        """A packet has left."""
+        kind = first >> 4
+        if kind == codec.PUBREL:
+            row = self.rows.get(codec.two(body, 0))
+            if row:
+                row.released = True
+        elif kind == codec.PUBLISH and first & 6:
+            self._sent_publish(first, body, connection)
+
+    def _sent_publish(self, first, body, connection):
+        number = codec.two(body, 2 + codec.two(body, 0))
+        data = bytes((first & ~_DUP,)) + body
+        row = self.rows.get(number)
+        is_same = row is not None and row.data == data
+        if row is None or (row.ended and not (is_same and first & _DUP)):
+            if first & _DUP and not self.has_rebooted and not connection:
+                raise self._broken(number, "has DUP, and was never sent")
+            self.rows[number] = Row(number, data, connection)
+            return
+        self.events["sent again"] += 1
+        if row.ended and not self.has_rebooted:
+            raise self._broken(number, "was acknowledged, and is sent again")
+        if not is_same:
+            raise self._broken(number, "is used again before it was acknowledged")
+        if row.connection == connection:
+            raise self._broken(number, "is sent twice on one connection")
+        if row.released:
+            raise self._broken(number, "is sent again after PUBREL")
+        if not first & _DUP:
+            raise self._broken(number, "is sent again without DUP")
+        row.connection = connection
+        row.ended = False
+
+    def acknowledged(self, first, body):
+        """The sender has read a packet."""
+        kind = first >> 4
+        row = self.rows.get(codec.two(body, 0)) if 4 <= kind <= 7 else None
+        if row and (kind == codec.PUBACK or kind == codec.PUBCOMP):
+            row.ended = True
+
+    def arrived(self, first, body):
+        """The other broker has read a packet of the sender."""
+        if first >> 4 == codec.PUBLISH:
+            at = 2 + codec.two(body, 0)
+            self.handed_over.add(body[at + 2 if first & 6 else at :])
+
+    def open_ids(self):
+        return [number for number in sorted(self.rows) if not self.rows[number].ended]
+
+    def _broken(self, number, what):
+        return PromiseBroken(f"packet id {number} from {self.name} {what}")
