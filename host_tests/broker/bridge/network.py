@@ -15,13 +15,18 @@ PIECE = 4096
 
 
 class Link:
-    """Forwards TCP connections to `target`; the bridge connects to `address`."""
+    """Forwards TCP connections to `target`; the bridge connects to `address`.
+
+    rate: bytes a second, of both directions together; 0: all at once."""
+
+    rate = 0
 
     def __init__(self, target: tuple[str, int]) -> None:
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address: tuple[str, int] = self._listener.getsockname()
-        self._pairs: dict[socket.socket, socket.socket] = {}
+        self._pairs: dict[socket.socket, socket.socket] = {}  # here, there, here, ...
+        self._forgotten: list[socket.socket] = []  # open ends whose other end is closed
         self._lock = threading.Lock()
         self._frozen = self._ended = False
         self.is_up = True
@@ -32,9 +37,19 @@ class Link:
     def cut(self) -> None:
         """Both ends of each connection are closed; bytes under way are lost."""
         with self._lock:
-            for sock in self._pairs:
+            for sock in (*self._pairs, *self._forgotten):
                 sock.close()
             self.cuts += len(self._pairs) // 2
+            self._pairs.clear()
+            self._forgotten.clear()
+
+    def cut_here(self) -> None:
+        """The bridge's end of each connection is closed; the other broker learns nothing."""
+        with self._lock:
+            for here, there in zip(*[iter(self._pairs)] * 2, strict=True):
+                here.close()
+                self._forgotten.append(there)
+                self.cuts += 1
             self._pairs.clear()
 
     def wait_connected(self) -> None:
@@ -96,9 +111,11 @@ class Link:
             return
         data = b""
         with contextlib.suppress(OSError):
-            data = sock.recv(PIECE)
+            data = sock.recv(self.rate // 50 or PIECE)
             if data:
                 other.sendall(data)
+                if self.rate:
+                    time.sleep(len(data) / self.rate)
                 return
         with self._lock:
             for each in (sock, other):

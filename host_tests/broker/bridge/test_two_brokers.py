@@ -1,6 +1,7 @@
 """A bridge to a real broker, over a link that is cut, frozen and away."""
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -136,6 +137,46 @@ def test_a_half_open_link_is_found_by_keep_alive(two: Two) -> None:
     two.link.cut()
     two.link.freeze(False)
     there.wait_for(lambda c: c.came.get("a/x") == [b"kept"], "what waited")
+
+
+def test_a_half_open_link_ends_when_the_bridge_comes_again(two: Two) -> None:
+    """Only the bridge learns of a cut: the other broker takes it over from a dead connection."""
+    two.bridge("topic q/# both 2")
+    two.wait_up()
+    here, there = two.collector(two.here, "q/in/#"), two.collector(two.there, "q/out/#")
+    near, far = two.publisher(two.here), two.publisher(two.there)
+    wanted = [b"%d" % k for k in range(20)]
+    for k, payload in enumerate(wanted):
+        near.publish(f"q/out/{1 + k % 2}", payload, 1 + k % 2)
+        far.publish(f"q/in/{1 + k % 2}", payload, 1 + k % 2)
+        if k in (5, 12):
+            two.link.wait_connected()
+            two.link.cut_here()
+    for client, name in ((there, "q/out/"), (here, "q/in/")):
+        client.wait_for(partial(has_all, name, wanted), "all of them")
+        assert list(dict.fromkeys(client.came[name + "1"])) == wanted[::2]
+        assert client.came[name + "2"] == wanted[1::2]
+    assert two.link.cuts == 2
+
+
+def test_a_slow_link_delays_nobody_else_and_loses_nothing(two: Two) -> None:
+    two.bridge("topic q/# both 2", "keepalive_interval 2")
+    two.wait_up()
+    here, there = two.collector(two.here, "q/in/#"), two.collector(two.there, "q/out/#")
+    near, far = two.publisher(two.here), two.publisher(two.there)
+    two.link.rate = 4000
+    wanted = [b"%d %s" % (k, b"." * 300) for k in range(24)]
+    start = time.monotonic()
+    for k, payload in enumerate(wanted):
+        near.publish(f"q/out/{1 + k % 2}", payload, 1 + k % 2)
+        far.publish(f"q/in/{1 + k % 2}", payload, 1 + k % 2)
+    took = time.monotonic() - start
+    for client, name in ((there, "q/out/"), (here, "q/in/")):
+        client.wait_for(partial(has_all, name, wanted), "all of them")
+        assert (client.came[name + "1"], client.came[name + "2"]) == (wanted[::2], wanted[1::2])
+    passed = time.monotonic() - start
+    assert passed > 3  # 2 x 24 x 300 bytes at 4,000 bytes a second
+    assert took < passed / 2
 
 
 def test_the_other_broker_comes_late_and_its_name_is_looked_up(

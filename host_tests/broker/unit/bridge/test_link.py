@@ -120,6 +120,26 @@ class TestConnecting(BridgeCase):
         self.assertTrue(remote.stream.closed)
         self.assertTrue(second)
 
+    def test_no_unsuback_ends_the_connection_and_the_next_one_is_up(self):
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 2
+        one = self.bridge(("in", "in"), ("out", "out"), bridge_attempt_unsubscribe=True)
+        for _ in range(2):
+            remote = self.remote()
+            self.subacks(remote)
+            self.wait(19)
+            self.assertEqual((remote.stream.closed, one.is_told), (False, False))
+            self.wait(2)
+            self.assertTrue(remote.stream.closed)
+            self.dialled()
+        self.assertEqual(lines, ["Bridge 'up': no SUBACK or UNSUBACK in 20 s."] * 2)
+        remote = self.remote()
+        self.subacks(remote)
+        remote.send(b"\xb0\x02\xff\xdd")
+        self.wait(60)
+        self.assertEqual((one.text(), one.is_told), ("up", True))
+
     def test_what_only_clients_may_send_ends_the_connection(self):
         for wrong in (subscribe(1, "#", 0), packet(0xA2, b"\0\1\0\1a"), connect("x")):
             one = self.bridge(("a/#",), remote_clientid=f"c{wrong[0]}")
