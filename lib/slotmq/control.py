@@ -43,6 +43,7 @@ def apply_settings(broker):
     if size:  # so many wait in any case; delivery/quota.py looks at the bytes of more
         window[1] = min(most, (size - 1) // limits.max_packet + 1)
     broker.deliveries.count[6] = most - window[1]
+    broker.deliveries.count[7] = getattr(s, "max_inflight_bytes", 0)
     broker.retained.quota = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
     broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.quota // 100

@@ -105,6 +105,8 @@ that one
 retain_available|=|`false`: a client that publishes a retained message is disconnected
 max_inflight_messages|20|messages sent to one client and not yet acknowledged; also announced \
 to clients of MQTT 5.0 as Receive Maximum, if `limit received` is not less
+max_inflight_bytes|=|bytes of their payloads and properties: no further one is sent to a client \
+before fewer are in flight; 0: no bound
 max_queued_messages|1000|messages waiting for one client
 max_queued_bytes|=|bytes of their payloads and properties: a message is dropped if so many wait \
 already; 0: no bound
@@ -141,7 +143,12 @@ when_full|own|`when_full TABLE POLICY`, see [the table](../lib/DESIGN.md#what-is
 _LOG_TYPES = ("error", "warning", "notice", "information")
 _TABLE = ("size", "most")  # kinds whose 0 means as many as the table has
 # what it means if there is none
-_UNSET = {"log_facility": "daemon", "max_queued_bytes": "0", "tls_version": "tlsv1.2"}
+_UNSET = {
+    "log_facility": "daemon",
+    "max_inflight_bytes": "0",
+    "max_queued_bytes": "0",
+    "tls_version": "tlsv1.2",
+}
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 
 

@@ -87,6 +87,7 @@ message_size_limit live size 1 268435455
 max_qos live number 0 2
 retain_available live flag
 max_inflight_messages live size 1 268435455
+max_inflight_bytes live number 0 1000000000
 max_queued_messages live size 1 268435455
 max_queued_bytes live number 0 1000000000
 max_session_share live number 1 100

@@ -43,8 +43,6 @@ program do what others do
 refused|auth_plugin_deny_special_chars=true|pattern rules never match for names with `+` or `#`
 refused|mount_point|each topic would be rewritten in both directions; let the clients use topics \
 with this prefix
-refused|max_inflight_bytes=0|what is in flight is counted in messages; `max_inflight_messages` \
-and the largest message bound its bytes
 refused|memory_limit=0|all tables are allocated at the start; lower a `limit`, see `slotmq budget`
 refused|global_max_clients=-1|`limit sessions` is the number of clients, connected or not
 refused|enable_control_api=false|there is no $CONTROL; `$SYS/#` shows the state

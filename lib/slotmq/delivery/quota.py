@@ -1,21 +1,25 @@
 # quota.py - how much of the space for messages a session may have, once much of it is in use
-# (is_tight() of delivery/routing.py), and whether max_queued_bytes is reached. Loaded on demand;
-# owns nothing. Does not allocate.
+# (is_tight() of delivery/routing.py), and what max_queued_bytes and max_inflight_bytes allow.
+# Loaded on demand; owns nothing. Does not allocate.
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 
 
-def may_hold(broker, fields):
-    """May a session have one message more? fields: the session; the slot of the message, or NONE;
-    its bytes if it has no slot yet; blocks that were freed for it; how many deliveries it takes,
-    or NONE: one, and max_queued_bytes must be checked.
+def ask(broker, fields):
+    """may_hold() or within_bytes(), by the number of fields."""
+    return (may_hold if len(fields) > 2 else within_bytes)(broker, *fields)
+
+
+def may_hold(broker, session, msg, new_size, freed, n):
+    """May a session have one message more? msg: its slot, or NONE; new_size: its bytes if it has
+    no slot yet; freed: blocks that were freed for it; n: how many deliveries it takes, or NONE:
+    one, and max_queued_bytes must be checked.
 
     A session gets at most max_session_share of the deliveries, and of the message slots and blocks
     that retained messages leave. Once max_offline_share of these is in use, sessions without a
     connection get nothing more, and each other session at most an equal part of the rest. A
     session without any message may have one while it is connected."""
-    session, msg, new_size, freed, n = fields
     if n == _NONE and _has_queued(broker, session, broker.settings.max_queued_bytes):
         return False
     sessions = broker.sessions
@@ -65,6 +69,22 @@ def _has_queued(broker, session, most):
         entry = deliveries.prev[entry]
         waiting -= 1
     return most <= 0
+
+
+def within_bytes(broker, session, most):
+    """How many of the session's first deliveries, `most` at most, may be in flight with
+    max_inflight_bytes? As in mosquitto, a message may begin below the limit and end above it."""
+    deliveries = broker.deliveries
+    left = deliveries.count[7]
+    entry = broker.sessions.head[session]
+    n = 0
+    while entry != _NONE and n < most and left > 0:
+        if deliveries.flags[entry] & 6:  # QoS 0 is never in flight
+            n += 1
+            if deliveries.msg[entry] != _NONE:  # has a message, which waits for PUBREC or PUBACK
+                left -= broker.messages.payload_len[deliveries.msg[entry]]
+        entry = deliveries.next[entry]
+    return most if left > 0 else n
 
 
 def _used(broker, session):

@@ -210,12 +210,16 @@ def may_hold(broker, session, msg, size, freed, n):
     that it takes, 1 or 0, or _NONE: 1, and so many wait that their bytes count."""
     if not is_tight(broker, size, n):
         return True
+    return ask_quota(broker, (session, msg, size, freed, n), True)
+
+
+def ask_quota(broker, fields, answer):
+    """What delivery/quota.py says; `answer` if there is no heap for it."""
     heap.lift()
     try:
-        quota = ondemand.take("delivery.quota", broker.now)
-        answer = quota.may_hold(broker, (session, msg, size, freed, n))
+        answer = ondemand.take("delivery.quota", broker.now).ask(broker, fields)
     except MemoryError:
-        answer = True  # no heap for the check
+        pass
     heap.drop()
     return answer
 
@@ -293,6 +297,8 @@ def drain(broker, session):
         broker.five.drain(broker, session)
         return
     most = broker.deliveries.window[0]
+    if broker.deliveries.count[7]:
+        most = ask_quota(broker, (session, most), most)
     while send(broker.tables, session, conn, most) and _send_slowly(broker, conn, session):
         pass
 

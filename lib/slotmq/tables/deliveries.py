@@ -40,9 +40,10 @@ class Deliveries:
         self.flags = bytearray(n)
         # [in use, most in use so far, first free slot, last free slot, dirty, number in use above
         # which the quotas of sessions are checked, how many more than `window` says may wait for
-        # a session as far as max_queued_bytes allows it]. dirty, for the journal: bit 1: one was
-        # queued or released, or one of QoS 2 ended without PUBCOMP; bit 2: one ended
-        self.count = i32(7)
+        # a session as far as max_queued_bytes allows it, max_inflight_bytes]. dirty, for the
+        # journal: bit 1: one was queued or released, or one of QoS 2 ended without PUBCOMP;
+        # bit 2: one ended
+        self.count = i32(8)
         self.count[3] = n - 1
         self.refused = 0
         # [most in flight of one session, most waiting; message slots in use above which the quotas

@@ -157,11 +157,13 @@ def drain(broker, session):
     sessions.progress[session] = broker.now
     conn = sessions.conn[session]
     most = broker.five.receive_max[conn]
+    if broker.deliveries.count[7]:
+        most = routing.ask_quota(broker, (session, most), most)
     is_plain = broker.subscriptions.is_v5[session] == _PLAIN
     while sessions.cursor[session] != _NONE:
         if is_plain and not send(broker.tables, session, conn, most):
             break
-        if not _send(broker, conn, session):
+        if not _send(broker, conn, session, most):
             break
 
 
@@ -178,8 +180,8 @@ def _under_way(broker, session, entry):
     return count
 
 
-def _send(broker, conn, session):
-    # Send the delivery at the cursor. False: not now.
+def _send(broker, conn, session, most):
+    # Send the delivery at the cursor, if fewer than `most` are under way. False: not now.
     deliveries = broker.deliveries
     sessions = broker.sessions
     entry = sessions.cursor[session]
@@ -192,7 +194,7 @@ def _send(broker, conn, session):
         broker.stats[_PACKETS_OUT] += 1
         sessions.cursor[session] = deliveries.next[entry]
         return True
-    if flags & 6 and _under_way(broker, session, entry) >= broker.five.receive_max[conn]:
+    if flags & 6 and _under_way(broker, session, entry) >= most:
         return False  # [3.3.4-9]
     source = broker.five.source
     source.from_message(broker, deliveries.msg[entry])

@@ -1,4 +1,6 @@
-"""`max_queued_bytes`: no more waits for a client once so many bytes do."""
+"""`max_queued_bytes`: no more waits for a client once so many bytes do.
+
+`max_inflight_bytes`: nothing more is sent to it once so many bytes are in flight."""
 
 import unittest
 
@@ -135,3 +137,80 @@ class TestQueuedBytes(Case):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class TestInflightBytes(Case):
+    LIMITS = {"inflight": 10, "queued": 20, "deliveries": 60}  # noqa: RUF012 - MicroPython has no typing
+
+    def batch(self, client):
+        """The sizes of the messages that come before the client acknowledges any."""
+        for _ in range(10):
+            self.world.turn()
+        before = len(client.messages)
+        client.answer()
+        return [len(payload) for _, payload, _ in client.messages[before:]]
+
+    def test_a_message_may_begin_below_it_and_end_above(self):
+        for most, expected in ((199, 1), (200, 1), (201, 2), (400, 2), (401, 3)):
+            self.start(max_inflight_bytes=most)
+            reader = self.reader()
+            self.publish(*[200] * 6)
+            self.assertEqual(self.batch(reader), [200] * expected)
+            self.assertEqual(self.batch(reader), [200] * min(expected, 6 - expected))
+
+    def test_without_it_and_with_much_the_number_counts(self):
+        for most in (0, 100000):
+            self.start(max_inflight_bytes=most)
+            reader = self.reader()
+            self.publish(*[200] * 12)
+            self.assertEqual(self.batch(reader), [200] * 10)
+
+    def test_small_ones_wait_behind_a_large_one(self):
+        self.start(max_inflight_bytes=300)
+        reader = self.reader()
+        self.publish(100, 500, 1, 1)
+        self.assertEqual(self.batch(reader), [100, 500])
+        self.assertEqual(self.batch(reader), [1, 1])
+
+    def test_a_message_ends_with_pubrec(self):
+        self.start(max_inflight_bytes=200)
+        reader = self.reader(qos=2)
+        self.publish(200, 200, qos=2)
+        self.assertEqual(self.batch(reader), [200])
+        self.assertEqual(self.batch(reader), [200])
+
+    def test_qos_0_is_never_in_flight(self):
+        self.start(max_inflight_bytes=200, queue_qos0_messages=True)
+        reader = self.reader()
+        reader.leave()
+        self.world.turn(2)
+        self.publish(200, 200, qos=0)
+        self.publish(100, 200)
+        reader = self.world.come(connect("reader", clean=False), 2)
+        self.assertEqual(self.batch(reader), [200, 200, 100, 200])
+
+    def test_version_5(self):
+        self.start(max_inflight_bytes=300)
+        client = self.world.come(packets5.connect("five", properties=b"\x21\0\x05"), 2)
+        client.send(packets5.subscribe(1, "t", 1))
+        self.world.turn(2)
+        client.packets()
+        self.publish(*[200] * 4)
+        self.world.turn(4)
+        sent = client.packets()
+        self.assertEqual(len(sent), 2)
+        client.send(b"".join([b"\x40\x02" + data[6:8] for data in sent]))
+        self.world.turn(4)
+        self.assertEqual(len(client.packets()), 2)
+
+    def test_what_was_sent_before_a_reconnect_is_sent_again(self):
+        reader = self.reader()
+        self.publish(*[200] * 4)
+        for _ in range(10):
+            self.world.turn()
+        self.broker.settings.max_inflight_bytes = 201
+        self.broker.apply_settings()
+        reader.leave()
+        self.world.turn(2)
+        reader = self.world.come(connect("reader", clean=False), 2)
+        self.assertEqual(self.batch(reader), [200] * 4)
