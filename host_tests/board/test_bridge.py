@@ -1,7 +1,6 @@
 """A bridge from an emulated board, over its lwIP, to mosquitto on this computer."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
