@@ -1,56 +1,77 @@
-"""Reports as a single HTML page: Jinja2 fills in page.html, matplotlib draws the charts as SVG.
+"""Reports as a single HTML page, which needs nothing else: Jinja2 fills in page.html.
 
-Both libraries come with the extras `picture` and `telemetry`.
+Pictures are SVG, or specifications of Vega-Lite that a script of the page draws once they are
+scrolled to. Tables sort by a click on a heading. Of long lists the first items are shown. What
+belongs to a board can be chosen by board and site. Jinja2 comes with the extras `picture` and
+`telemetry`.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import jinja2
-import matplotlib as mpl
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from .errors import ToolError
 
 
 @dataclass(frozen=True)
+class Chart:
+    """A specification of Vega-Lite; `shown`, `since` and `until` are parameters that it may have.
+
+    `shown` has the names of the boards that are chosen, [] all; the others are ms since 1970.
+    """
+
+    title: str
+    spec: Mapping[str, Any]
+    whose: Sequence[str] = ()  # the boards in it
+
+
+@dataclass(frozen=True)
 class Section:
-    """One part of the page: heading, text, chart, table; all but the heading may be empty."""
+    """One part of the page: heading, text, sentences, charts, table; all but the heading may be
+    empty. `whose` names the board of each sentence or row."""
 
     title: str
     words: str = ""
     picture: str = ""  # SVG
+    charts: Sequence[Chart] = ()
+    sentences: Sequence[str] = ()
     heads: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
-    more: int = 0  # how many rows were left out
+    whose: Sequence[str] = ()
+    more: int = 0  # how many rows or sentences were left out
     numbers: bool = False  # align all columns but the first to the right
 
 
-def html(title: str, lines: Iterable[str], sections: Iterable[Section]) -> str:
-    """The page as text; `lines` are the paragraphs below the title."""
-    text = resources.files(__package__).joinpath("page.html").read_text("utf-8")
-    template = jinja2.Template(text, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made: str = template.render(title=title, lines=lines, sections=sections)
+def html(
+    title: str, lines: Iterable[str], sections: Iterable[Section],
+    sites: Mapping[str, Sequence[str]] = {}, program: str = "",
+) -> str:  # fmt: skip
+    """The page as text; `lines` are the paragraphs below the title.
+
+    With `sites`, the boards of each site ("": no site), boards and a time can be chosen. `program`
+    is the JavaScript that draws charts.
+    """
+    folder = resources.files(__package__)
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["data"] = _data
+    template = environment.from_string(folder.joinpath("page.html").read_text("utf-8"))
+    script = folder.joinpath("page.js").read_text("utf-8")
+    made: str = template.render(
+        title=title, lines=lines, sections=sections, sites=sites, script=script, program=program
+    )
     return made + "\n"
 
 
-def svg(figure: Figure) -> str:
-    """The figure as an SVG element, the same bytes each time."""
-    FigureCanvasSVG(figure)
-    for words in figure.findobj(Text):
-        words.set_parse_math(False)  # a topic may contain $
-    out = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "slotmq"}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+def _data(value: Any) -> str:
+    """JSON that may stand in a script element."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def write(file: Path, made: bytes) -> None:

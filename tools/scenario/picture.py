@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from .. import page
 from . import report
@@ -22,9 +25,21 @@ def html(outcome: Outcome) -> str:
         for title, heads, rows in report.tables(outcome)
         if rows
     ]
-    curves = page.Section("Curves", picture=page.svg(_figure(outcome)))
+    curves = page.Section("Curves", picture=_svg(_figure(outcome)))
     lines = filter(None, report.sentences(outcome))
     return page.html(outcome.scenario.title or "slotmq sim", lines, [curves, *tables])
+
+
+def _svg(figure: Figure) -> str:
+    """The figure as an SVG element, the same bytes each time."""
+    FigureCanvasSVG(figure)
+    for words in figure.findobj(Text):
+        words.set_parse_math(False)  # a topic may contain $
+    out = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "slotmq"}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
 
 
 def png(outcome: Outcome) -> bytes:

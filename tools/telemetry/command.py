@@ -142,13 +142,19 @@ def _build(runner: Engine, lake: Lake) -> None:
 @telemetry.command()
 @_lake
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-def report(tables: Path, file: Path) -> None:
-    """Write an HTML page with charts of gold to FILE."""
-    installed(*_FOR_TABLES, "matplotlib", "jinja2")
+@click.option("--board", "boards", multiple=True, metavar="NAME",
+              help="Only this board, by name or id; repeatable [all].")  # fmt: skip
+@click.option("--site", "sites", multiple=True, metavar="NAME",
+              help="Only the boards of this site; repeatable [all].")  # fmt: skip
+def report(tables: Path, file: Path, boards: tuple[str, ...], sites: tuple[str, ...]) -> None:
+    """Write an HTML page with charts of gold to FILE. It needs no other file."""
+    installed(*_FOR_TABLES, "altair", "jinja2", "vl_convert")
     from . import report as page
     from .lake import Lake
+    from .report_tables import Choice
 
-    page.write(Lake(tables), file)
+    choice = Choice(frozenset(boards), frozenset(sites))
+    page.write(Lake(tables), file, choice)
     click.echo(f"report: {file}")
 
 

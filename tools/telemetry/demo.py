@@ -2,7 +2,8 @@
 
 The boards are brokers on loopback that record. Sensors publish through them, a power cut (kill -9)
 ends each boot, and each boot is harvested over MQTT. The harvest becomes tables and a report,
-together with ten days of a farm (season/greenhouse.py) with a few faults, which the report names.
+together with the last ten days of a greenhouse (season/greenhouse.py) with a few faults, which the
+report names.
 """
 
 from __future__ import annotations
@@ -140,8 +141,8 @@ def field(folder: Path, harvest: Callable[[Board], None]) -> int:
 
 @click.command(short_help="Record, harvest, make tables and a report, on this computer.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--farm/--no-farm", "generated", default=True,
-              help="Add ten days of three simulated boards on a farm [yes].")  # fmt: skip
+@click.option("--greenhouse/--no-greenhouse", "generated", default=True,
+              help="Add ten days of three simulated boards in a greenhouse [yes].")  # fmt: skip
 @click.pass_context
 def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
     """Start brokers that record, harvest them, and make tables and a report.
@@ -151,10 +152,11 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
     from ..harvest.command import harvest as fetch
     from . import command, manifest, names
     from .season import greenhouse
+    from .season.world import DAY
 
     if folder.exists() and any(folder.iterdir()):
         raise ToolError(f"{folder} is not empty")
-    command.installed("pyarrow", "deltalake", "cbor2", "matplotlib")
+    command.installed("pyarrow", "deltalake", "cbor2", "altair", "jinja2", "vl_convert")
     bundles, tables, page = folder / "harvest", folder / "tables", folder / "report.html"
 
     def harvest(board: Board) -> None:
@@ -162,10 +164,15 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
 
     sent = field(folder, harvest)
     click.echo(f"demo: {BOARDS} boards recorded {sent} messages and a power cut in each boot")
+    ids = sorted({board for board, _, _ in manifest.segments(bundles)})
+    called = "".join(f'[{board}]\nname = "bench {i}"\nsite = "bench"\n\n'
+                     for i, board in enumerate(ids, 1))  # fmt: skip
     if generated:
-        grown = greenhouse.grow(bundles, len(manifest.read(bundles)))
-        click.echo(f"farm: {len(grown.taken):,} records of {len(greenhouse.NAMES)} boards")
-        tables.mkdir()
-        (tables / names.FILE).write_text(greenhouse.TOML)
+        start = (int(time.time() * 1000) // DAY - greenhouse.DAYS) * DAY
+        grown = greenhouse.grow(bundles, len(manifest.read(bundles)), start=start)
+        click.echo(f"greenhouse: {len(grown.taken):,} records of {len(greenhouse.NAMES)} boards")
+        called += greenhouse.TOML
+    tables.mkdir()
+    (tables / names.FILE).write_text(called)
     ctx.invoke(command.ingest, harvest=bundles, tables=tables)
     ctx.invoke(command.report, tables=tables, file=page)

@@ -1,163 +1,292 @@
 """`slotmq telemetry report`: gold as one HTML page. It reads the tables without Spark.
 
-Boards are called as boards.toml in the folder of tables said when gold was made (names.py).
+Boards are called as boards.toml in the folder of tables said when gold was made (names.py). The
+values of charts are in report_series.py, findings in report_sentences.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import page
 from ..errors import ToolError
 from ..errors import shown as printable
-from . import report_charts
+from . import report_charts as charts
+from . import report_sentences as said
+from . import report_series as series
 from .lake import Lake
-from .schemas import GOLD
+from .report_states import states
+from .report_tables import Choice, Tables, field_of
 
 Row = dict[str, Any]
-MOST = 20  # rows of a table
-OFF = "off"  # reason of a gap between two boots
+ROWS = 1000  # of a table
+LINES, QUANTITIES = 12, 24  # in a chart of lines, charts of readings
+FINE = 2 * series.DAY  # of less, charts have steps that are shorter than an hour
 
 
-def write(lake: Lake, file: Path) -> None:
+def write(lake: Lake, file: Path, choice: Choice = Choice()) -> None:  # noqa: B008
     """Write the whole page, or no file."""
     try:
-        text = page.html("Recordings of the boards", (), list(_Report(lake).sections()))
+        made = _Report(lake, choice)
+        text = page.html(
+            "Recordings of the boards", made.lines(), [*made.sections()], made.sites(),
+            charts.program(),
+        )  # fmt: skip
     except KeyError as error:
         text = f"no column {error}: another version wrote it; run `slotmq telemetry build`"
         raise ToolError(f"{lake.folder}: a table of gold has {text}") from None
     page.write(file, text.encode())
 
 
-class _Report:
-    """The tables of gold, with the boards' names in place of their ids."""
+class _Report(Tables):
+    """The sections of the page."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
-        self._names = {row["board"]: row["name"] for row in self._rows("boards")}
+    def lines(self) -> Iterator[str]:
+        messages = sum(row["messages"] for row in self.boards)
+        known = [row for row in self.boots if row["first"]]
+        words = f"{said.count(len(self.boards), 'board')}, {said.count(messages, 'message')}"
+        if known:
+            first, last = min(r["first"] for r in known), max(r["last"] for r in known)
+            words += f", from {said.when(first)} to {said.when(last)}"
+        yield words + ". All times are in UTC."
+        yield self._lost()
 
-    def _rows(self, name: str) -> list[Row]:
-        """All rows of a table of gold, which has few."""
-        rows: list[Row] = self._lake.rows(GOLD[name]).to_pylist()
-        return rows
-
-    def _table(self, name: str) -> list[Row]:
-        rows = self._rows(name)
-        return [row | {"board": self._names.get(row["board"], row["board"])} for row in rows]
+    def _lost(self) -> str:
+        lost = sum(row["lost"] or 0 for row in self.boards)
+        known = f"{said.count(lost, 'record')} {'is' if lost == 1 else 'are'} known to be lost."
+        words = known if lost else "No record is known to be lost."
+        if self.offs:
+            words += (
+                f" The boards began anew {said.count(len(self.offs), 'time')}: up to"
+                " record_flush_interval (10 s unless set otherwise) before each power cut are not"
+                " recorded, and nothing tells how many records that were."
+            )
+        return words
 
     def sections(self) -> Iterator[page.Section]:
-        boards, boots = self._table("boards"), self._table("boots")
-        yield self._boards(boards)
-        yield _gaps(boots, self._table("gaps"))
-        yield _traffic(self._table("traffic"))
-        sensors = self._table("sensors")
-        counters = {(r["board"], r["topic"], r["field"]) for r in sensors if r["counter"]}
-        measured = [
-            row
-            for row in self._table("readings")
-            if (row["board"], row["topic"], row["field"]) not in counters
-        ]
-        words = (
-            "Hourly means of the fields with the most values, without counters. The band shows"
-            " minimum to maximum."
-        )
-        yield _section("Readings", words, report_charts.readings(measured))
-        yield _sensors(sensors)
-        heads: tuple[str, ...] = ("board", "topic", "after", "before", "seconds", "usual_s",
-                                  "restarted")  # fmt: skip
-        silences = sorted(self._table("silences"), key=lambda row: -row["seconds"])
-        words = "Topics without messages for much longer than usual, while the board recorded."
-        yield _section("Silences", words, "", heads, silences)
-        heads = ("finding", "board", "client", "topic", "messages", "wall")
-        words = (
-            "QoS 2 messages that came twice; acknowledged messages that are missing; wrong order."
-        )
-        yield _section("QoS audit", words, "", heads, self._table("audit"))
-        yield _sessions(self._table("sessions"))
-
-    def _boards(self, boards: list[Row]) -> page.Section:
-        messages = sum(row["messages"] for row in boards)
-        lost = sum(row["lost"] for row in boards)
-        words = f"{len(boards)} boards, {messages:,} messages, {lost:,} known lost records."
+        yield self._findings()
+        yield self._of_boards()
+        if len(self.sites()) > 1:
+            yield self._of_sites()
+        yield self._map()
+        yield self._readings()
+        yield self._traffic()
+        yield self._sensors()
         heads: tuple[str, ...] = (
-            "board", "site", "tags", "boots", "messages", "lost", "without_time", "least_heap",
-            "most_connected", "refusals", "advice",
-        )  # fmt: skip
-        if not any(row["site"] or row["tags"] for row in boards):
-            heads = tuple(h for h in heads if h not in ("site", "tags"))
-        boards = sorted(boards, key=lambda row: (row["site"] or "", row["board"]))
-        return _section("Boards", words, report_charts.boards(boards), heads, boards)
+            "board",
+            "topic",
+            "after",
+            "before",
+            "seconds",
+            "usual_s",
+            "restarted",
+        )
+        silences = sorted(self.rows("silences"), key=lambda row: -row["seconds"])
+        words = "Topics without messages for much longer than usual, while the board recorded."
+        yield _section("Silences", words, heads, silences)
+        yield self._audit()
+        heads = ("board", "client", "flapping", "connects", "keep_alive_deaths", "takeovers",
+                 "wills", "messages")  # fmt: skip
+        rows = sorted(self.rows("sessions"), key=lambda row: -row["most_connects"])
+        yield _section("Clients", "All that have connected.", heads, rows)
+
+    def _findings(self) -> page.Section:
+        last = {}
+        for row in sorted(self.readings, key=lambda row: row["start"]):
+            last[field_of(row)] = row["mean"]
+        found = [
+            *said.advice(self.boards), *said.losses(self.gaps), *said.cuts(self.offs),
+            *said.sensors(self.sensors, last), *said.silences(self.rows("silences")),
+            *said.sessions(self.rows("sessions")),
+        ]  # fmt: skip
+        return _told("What to look at", found, "Nothing.")
+
+    def _audit(self) -> page.Section:
+        none = "No message came twice, is missing or out of order, as far as the recording tells."
+        return _told("QoS audit", [*said.audit(self.rows("audit"))], none)
+
+    def _of_boards(self) -> page.Section:
+        heads = ("board", "site", "tags", "boots", "restarts", "messages", "known_lost",
+                                  "without_time", "least_heap", "most_connected", "refusals",
+                                  "advice")  # fmt: skip
+        restarts = Counter(row["board"] for row in self.offs)
+        rows = [
+            row | {"known_lost": row["lost"], "restarts": restarts[row["board"]]}
+            for row in self.boards
+        ]
+        return _section("Boards", "", heads, rows)
+
+    def _of_sites(self) -> page.Section:
+        sums = ("boots", "messages", "lost", "refusals")
+        rows = []
+        for site, names in self.sites().items():
+            some = [row for row in self.boards if row["board"] in names]
+            rows.append({
+                "site": site or "none", "boards": len(some), "known_lost": 0, "board": "",
+                **{name: sum(row[name] or 0 for row in some) for name in sums},
+            })  # fmt: skip
+            rows[-1]["known_lost"] = rows[-1]["lost"]
+        heads = ("site", "boards", "boots", "messages", "known_lost", "refusals")
+        return _section("Sites", "", heads, rows)
+
+    def _map(self) -> page.Section:
+        words = (
+            "Green: the board was up; dark where messages were recorded. Red: records are lost."
+            " A grey line: off or restarted. Blue: harvested. A loss without"
+            " times is only in the table."
+        )
+        if len(self.shown) < len(self.boards):
+            words += f" The chart shows {len(self.shown)} of {len(self.boards)} boards."
+        rows = [*states(self)]
+        picture = []
+        if rows:
+            ends = [row[name] for row in rows for name in ("since", "until")]
+            since, until = _margin(min(ends), max(ends))
+            spec = charts.states(rows, self.shown, since, until)
+            picture = [page.Chart("", spec, self.shown)]
+        heads = ("board", "reasons", "lost", "after", "before", "seconds", "boot", "boots",
+                 "files")  # fmt: skip
+        longest = sorted(self.gaps, key=lambda row: -(row["lost"] or 0))
+        longest += sorted(self.offs, key=lambda row: -row["seconds"])
+        return _section("When the boards recorded", words, heads, longest, picture)
+
+    def _readings(self) -> page.Section:
+        by_quantity: dict[series.Quantity, list[Row]] = defaultdict(list)
+        shown = set(self.shown)
+        for row in self.readings:
+            if row["board"] in shown:
+                by_quantity[row["topic"], row["field"]].append(row)
+        total = {key: sum(r["count"] for r in rows) for key, rows in by_quantity.items()}
+        ranked = sorted(by_quantity, key=lambda key: (-total[key], key))
+        made = [self._chart(key, by_quantity[key]) for key in ranked[:QUANTITIES]]
+        words = (
+            "What was measured, without counters: means, with a band from minimum to maximum. A"
+            " line ends where values are missing, the board was off, or records are lost. Drag"
+            " over a chart to see a shorter time."
+        )
+        if len(ranked) > QUANTITIES:
+            words += f" The {QUANTITIES} of {len(ranked)} with the most values are shown."
+        return page.Section("Readings", words if made else "None.", charts=made)
+
+    def _chart(self, quantity: series.Quantity, rows: list[Row]) -> page.Chart:
+        names = sorted({row["board"] for row in rows})
+        told = " ".join(printable(part) for part in quantity if part)
+        if len(names) > LINES:
+            names = sorted(names, key=lambda name: -sum(
+                r["count"] for r in rows if r["board"] == name))[:LINES]  # fmt: skip
+            told += f" ({LINES} boards)"
+            rows = [row for row in rows if row["board"] in names]
+        since, until = min(r["start"] for r in rows), max(r["start"] for r in rows) + series.HOUR
+        step = max(series.HOUR, series.step_for(until - since))
+        if until - since < FINE and self.has_silver():
+            step, rows = self._fine(
+                names, lambda name, step: self.silver.numbers(self.ids[name], quantity, step)
+            )
+        else:
+            rows = series.merged(rows, step)
+        return self._lines(told, rows, step, bands=True)
+
+    def _fine(self, names: Iterable[str], values: Any) -> tuple[int, list[Row]]:
+        """Of a short time, in steps that fit what there is."""
+        rows: list[Row] = []
+        step = series.STEPS[0]
+        for _ in range(2):  # in seconds, and then as its length asks for
+            rows = [row | {"board": name} for name in names for row in values(name, step)]
+            starts = [row["start"] for row in rows]
+            fitting = series.step_for(max(starts) - min(starts)) if starts else step
+            if fitting == step:
+                break
+            step = fitting
+        return step, rows
+
+    def _lines(self, title: str, rows: list[Row], step: int, *, bands: bool) -> page.Chart:
+        starts = [row["start"] for row in rows]
+        since, until = _margin(min(starts), max(starts) + step)
+        cut = series.runs(rows, step, self.dark)
+        spec = charts.lines(cut, since, until, bands=bands)
+        return page.Chart(title, spec, sorted({row["board"] for row in rows}))
+
+    def _traffic(self) -> page.Section:
+        totals: dict[tuple[str, str], Row] = {}
+        for row in self.hours:
+            blank = {"board": row["board"], "topic": row["topic"], "messages": 0, "bytes": 0}
+            total = totals.setdefault((row["board"], row["topic"]), blank)
+            total["messages"] += row["messages"]
+            total["bytes"] += row["bytes"]
+        most = sorted(totals.values(), key=lambda r: (-r["messages"], r["board"], r["topic"]))
+        made = [self._busy()] if self.hours else []
+        return _section("Traffic", "", ("board", "topic", "messages", "bytes"), most, made)
+
+    def _busy(self) -> page.Chart:
+        """Messages of each board."""
+        sums: dict[str, int] = defaultdict(int)
+        for row in self.hours:
+            sums[row["board"]] += row["messages"]
+        names = sorted(sums, key=lambda name: (-sums[name], name))[:LINES]
+        hours: dict[tuple[str, int], int] = defaultdict(int)
+        for row in self.hours:
+            hours[row["board"], row["start"]] += row["messages"]
+        starts = [start for _, start in hours]
+        span = max(starts) - min(starts) + series.HOUR
+        step = max(series.HOUR, series.step_for(span))
+        if span < FINE and self.has_silver():
+            step, rows = self._fine(
+                names, lambda name, step: self.silver.messages(self.ids[name], step)
+            )
+        else:
+            stepped: dict[tuple[str, int], int] = defaultdict(int)
+            for (board, start), number in hours.items():
+                if board in names:
+                    stepped[board, start // step * step] += number
+            rows = [{"board": board, "start": start, "mean": number}
+                    for (board, start), number in stepped.items()]  # fmt: skip
+        return self._lines(f"messages in {said.lasted(step / 1000)}", rows, step, bands=False)
+
+    def _sensors(self) -> page.Section:
+        heads = ("board", "topic", "field", "count", "drifts", "drift_per_day", "flat", "same",
+                 "same_since", "counter")  # fmt: skip
+        told = [row if row["drifts"] else row | {"drift_per_day": None} for row in self.sensors]
+        rows = sorted(told, key=lambda r: (_is_fine(r), r["board"], r["topic"]))
+        words = (
+            "Numeric fields. Flat: the value no longer changes. A counter neither drifts nor"
+            " stands still."
+        )
+        return _section("Sensors", words, heads, rows)
+
+
+def _is_fine(row: Row) -> bool:
+    """Whether a sensor does what it should."""
+    return not (row["drifts"] or (row["flat"] and not row["counter"]))
+
+
+def _margin(since: int, until: int) -> tuple[int, int]:
+    """With a little air, so that what is short has a width."""
+    air = max((until - since) // 50, 1000)
+    return since - air, until + air
+
+
+def _told(title: str, found: Sequence[said.Said], none: str) -> page.Section:
+    some = found[:ROWS]
+    return page.Section(
+        title, "" if found else none, sentences=[words for _, words in some],
+        whose=[board for board, _ in some], more=len(found) - len(some),
+    )  # fmt: skip
 
 
 def _section(
-    title: str, words: str, picture: str, heads: Sequence[str] = (), rows: Sequence[Row] = ()
-) -> page.Section:
-    cells = [[shown(row[head]) for head in heads] for row in rows[:MOST]]
-    named = [head.replace("_", " ") for head in heads]
-    return page.Section(title, words, picture, named, cells, max(0, len(rows) - MOST))
-
-
-def _gaps(boots: list[Row], gaps: list[Row]) -> page.Section:
-    heads = ("board", "boot", "boots", "lost", "reasons", "files", "after", "before", "seconds")
-    off = [*_off(boots)]
-    longest = sorted(gaps, key=lambda row: -(row["lost"] or 0))
-    longest += sorted(off, key=lambda row: -row["seconds"])
-    words = (
-        "Green: a boot was recorded. Red: records are lost. White: the board was off, or nothing"
-        " tells when it recorded. A gap without times is only in the table."
-    )
-    if off:
-        words += (
-            f" The boards began anew {len(off):,} times: what they recorded in the last"
-            " record_flush_interval (10 s unless set otherwise) before each power cut is not"
-            " recorded, and no number tells how much it was."
-        )
-    return _section("Gaps", words, report_charts.gaps(boots, gaps), heads, longest)
-
-
-def _off(boots: list[Row]) -> Iterator[Row]:
-    """The time between the records of a boot and those of the next one."""
-    known = [row for row in boots if row["first"] is not None]
-    for one, other in pairwise(sorted(known, key=lambda row: (row["board"], row["boot"]))):
-        if one["board"] == other["board"] and one["boot"] + 1 == other["boot"]:
-            seconds = (other["first"] - one["last"]).total_seconds()
-            yield {
-                "board": one["board"], "boot": one["boot"], "boots": 1, "lost": None,
-                "reasons": [OFF], "files": [], "after": one["last"], "before": other["first"],
-                "seconds": seconds,
-            }  # fmt: skip
-
-
-def _traffic(traffic: list[Row]) -> page.Section:
-    totals: dict[tuple[str, str], Row] = {}
-    for row in traffic:
-        blank = {"board": row["board"], "topic": row["topic"], "messages": 0, "bytes": 0}
-        total = totals.setdefault((row["board"], row["topic"]), blank)
-        total["messages"] += row["messages"]
-        total["bytes"] += row["bytes"]
-    most = sorted(totals.values(), key=lambda r: (-r["messages"], r["board"], r["topic"]))
-    words = f"{len(most)} topics of boards. The chart shows messages per hour of the busiest."
-    heads = ("board", "topic", "messages", "bytes")
-    return _section("Traffic", words, report_charts.traffic(traffic, most), heads, most)
-
-
-def _sensors(sensors: list[Row]) -> page.Section:
-    heads = ("board", "topic", "field", "count", "drifts", "drift_per_day", "flat", "same",
-             "same_since")  # fmt: skip
-    wrong = [row for row in sensors if (row["flat"] and not row["counter"]) or row["drifts"]]
-    words = "Numeric fields that drift, or whose value no longer changes; counters are neither."
-    return _section("Sensors that drift or stand still", words, "", heads, wrong)
-
-
-def _sessions(sessions: list[Row]) -> page.Section:
-    heads = ("board", "client", "flapping", "connects", "keep_alive_deaths", "takeovers", "wills")
-    rows = sorted(sessions, key=lambda row: -row["most_connects"])
-    troubled = [r for r in rows if r["flapping"] or r["keep_alive_deaths"] or r["takeovers"]]
-    words = "Clients that reconnect often, time out or are taken over."
-    return _section("Sessions in trouble", words, "", heads, troubled)
+    title: str, words: str, heads: Sequence[str], rows: Sequence[Row],
+    made: Sequence[page.Chart] = (),
+) -> page.Section:  # fmt: skip
+    some = rows[:ROWS]
+    heads = [head for head in heads if not some or any(shown(row[head]) for row in some)]
+    cells = [[shown(row[head]) for head in heads] for row in some]
+    return page.Section(
+        title, words, charts=made, heads=[head.replace("_", " ") for head in heads], rows=cells,
+        whose=[row["board"] for row in some], more=len(rows) - len(some),
+    )  # fmt: skip
 
 
 def shown(value: Any) -> str:
@@ -169,7 +298,7 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(printable(each) for each in value)
     if isinstance(value, float):
-        return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:,.4g}"
+        return said.number(value)
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:%Y-%m-%d %H:%M:%S}" if hasattr(value, "strftime") else printable(value)

@@ -1,136 +1,151 @@
-"""The charts of the report, drawn with matplotlib. A line ends where values are missing."""
+"""The charts of the report, as specifications of Vega-Lite made with Altair (tools/page.py)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
-from itertools import pairwise
-from math import nan
-from statistics import median
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from matplotlib import dates
-from matplotlib.figure import Figure
+import altair as alt
+import vl_convert
 
-from ..page import svg
+from .. import cache
 
 Row = dict[str, Any]
-GREEN, RED, BLUE = "#2f6f4f", "#b3362b", "#3b6ea5"
-LINES = 8  # in a chart
-BOARDS = 40
-MOST = 1e300  # a larger double does not fit an axis
-HOUR = timedelta(hours=1)  # of a row of traffic or readings
-BREAK = 2  # a line ends where a step is longer than so many usual ones
+Spec = dict[str, Any]
+RECORDED, QUIET, LOST, OFF, HARVESTED = STATES = (
+    "recorded", "up, without messages", "lost", "off or restarted", "harvested",
+)  # fmt: skip
+_COLOURS = ("#2f6f4f", "#a9cdb8", "#c8372d", "#9a9a9a", "#2b5fa8")
+_HEIGHTS = {RECORDED: 14, QUIET: 14, LOST: 14, OFF: 3}  # pixels of a bar
+VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]  # as Altair writes it
+LEGEND = 12  # boards; a legend of more would be larger than the chart
+_SHOWN = "(!shown.length || indexof(shown, datum.board) >= 0)"
+_UTC = "utcFormat({}, '%Y-%m-%d %H:%M:%S')"
+# Days and hours; a day where it begins.
+_LABEL = (
+    "utcFormat(datum.value, until - since > 2.6e8 || !(datum.value % 864e5) ? '%d %b'"
+    " : until - since > 3e5 ? '%H:%M' : '%H:%M:%S')"
+)
 
 
-def traffic(rows: Sequence[Row], most: Sequence[Row]) -> str:
-    """Messages per hour of the topics with the most."""
-    figure = Figure(figsize=(10, 3.2), layout="constrained")
-    axes = figure.subplots()
-    shown = [(row["board"], row["topic"]) for row in most[:LINES]]
-    for key in shown:
-        own = [row for row in rows if (row["board"], row["topic"]) == key]
-        times, counts = broken(own, "messages")
-        axes.plot(times, counts, ".-", label=" ".join(key), linewidth=1)
-    _finish(axes, "messages per hour", axes.get_lines(), [" ".join(key) for key in shown])
-    _hours(axes, [row["start"] for row in rows])
-    return svg(figure)
+def program() -> str:
+    """The JavaScript that draws them. It takes seconds to put together, so it is kept."""
+
+    def fill(folder: Path) -> None:
+        made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE)
+        (folder / "vega.js").write_text(made, "utf-8")
+
+    made = cache.folder(f"vega-{version('vl-convert-python')}-{VEGA_LITE}", fill) / "vega.js"
+    return made.read_text("utf-8").replace("</script", "<\\/script")
 
 
-def readings(rows: Sequence[Row]) -> str:
-    """Means with their range, one chart for each field; without values that no axis can show."""
-    by_field: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        if not all(abs(row[name]) < MOST for name in ("min", "mean", "max")):
-            continue
-        by_field[row["board"], row["topic"], row["field"]].append(row)
-    most = sorted(by_field, key=lambda key: (-sum(r["count"] for r in by_field[key]), key))[:4]
-    figure = Figure(figsize=(10, 1.7 * max(1, len(most)) + 0.4), layout="constrained")
-    for at, key in enumerate(most):
-        axes = figure.add_subplot(len(most), 1, at + 1)
-        times, means, lows, highs = broken(by_field[key], "mean", "min", "max")
-        axes.fill_between(times, lows, highs, color=BLUE, alpha=0.2)
-        axes.plot(times, means, ".-", color=BLUE, linewidth=1.2, markersize=3)
-        axes.set_title(" ".join(part for part in key if part), fontsize=9, loc="left")
-        axes.grid(alpha=0.3)
-        _hours(axes, [row["start"] for one in most for row in by_field[one]])
-    return svg(figure)
+def lines(rows: Sequence[Row], since: int, until: int, *, bands: bool) -> Spec:
+    """`mean` of each board over time, with min and max as a band; rows of report_series.runs."""
+    boards = tuple(sorted({row["board"] for row in rows}))
+    return _filled(_lines(boards, bands), [_short(row) for row in rows], since, until)
 
 
-def broken(rows: Iterable[Row], *names: str) -> list[list[Any]]:
-    """Times, and the values of each column, with nan in steps that are much longer than usual."""
-    points = sorted(rows, key=lambda row: row["start"])
-    found: list[list[Any]] = [[] for _ in (0, *names)]
-    steps = [b["start"] - a["start"] for a, b in pairwise(points)]
-    usual = max(median(steps), HOUR) if steps else HOUR
-    last: datetime | None = None
-    for row in points:
-        if last is not None and row["start"] - last > BREAK * usual:
-            for column, value in zip(found, (last + usual, *(nan for _ in names)), strict=True):
-                column.append(value)
-        for column, name in zip(found, ("start", *names), strict=True):
-            column.append(row[name])
-        last = row["start"]
-    return found
+@lru_cache
+def _lines(boards: tuple[str, ...], bands: bool) -> Spec:
+    base = (
+        alt.Chart(alt.NamedData("rows"))
+        .transform_filter(f"{_SHOWN} && datum.start >= since && datum.start <= until")
+        .transform_calculate(time=_UTC.format("datum.start"))
+        .encode(x=_x("start:T"), color=_colours(boards), detail="run:N")
+    )
+    y, low = (alt.Y(name, title=None, scale=alt.Scale(zero=False)) for name in ("mean:Q", "min:Q"))
+    tips = ["board:N", alt.Tooltip("time:N", title="UTC"), alt.Tooltip("mean:Q", title="value")]
+    layers = []
+    if bands:
+        layers = [base.mark_area(opacity=0.2, clip=True).encode(y=low, y2="max:Q")]
+        tips[2:] = ["mean:Q", "min:Q", "max:Q", "count:Q"]
+    near = alt.selection_point(
+        name="near", nearest=True, on="pointerover", clear="pointerout", empty=False
+    )
+    dots = base.mark_point(filled=True, clip=True).encode(
+        y=y, tooltip=tips, size=alt.value(28),
+        opacity=alt.condition(near, alt.value(1), alt.value(0)),
+    ).add_params(near)  # fmt: skip
+    single = base.transform_filter("datum.alone").mark_point(filled=True, clip=True, size=18)
+    layers += [base.mark_line(strokeWidth=1.3, clip=True).encode(y=y), single.encode(y=y), dots]
+    return _spec(alt.layer(*layers).properties(height=150, width="container"))
 
 
-def _hours(axes: Any, starts: Sequence[datetime]) -> None:
-    """The axis shows the hours that there are; of one alone matplotlib would make years."""
-    if starts:
-        axes.set_xlim(min(starts) - HOUR / 2, max(starts) + HOUR)
+def states(rows: Sequence[Row], boards: Sequence[str], since: int, until: int) -> Spec:
+    """When each board recorded, lost, was off and was harvested: a line for each board.
+
+    A row has board, state, since, until and text.
+    """
+    y = alt.Y("board:N", sort=[*boards], title=None, axis=alt.Axis(labelLimit=110))
+    colour = alt.Color(
+        "state:N", title=None, scale=alt.Scale(domain=[*STATES], range=[*_COLOURS]),
+        legend=alt.Legend(orient="top", columns=3, symbolType="square"),
+    )  # fmt: skip
+    base = (
+        alt.Chart(alt.NamedData("rows"))
+        .transform_filter(_SHOWN)
+        .transform_calculate(begins=_UTC.format("datum.since"), ends=_UTC.format("datum.until"))
+    )
+    tips = [
+        "board:N",
+        "state:N",
+        alt.Tooltip("begins:N", title="from (UTC)"),
+        alt.Tooltip("ends:N", title="to"),
+        alt.Tooltip("text:N", title="what"),
+    ]
+    bars = [
+        base.transform_filter(alt.datum.state == state)
+        .mark_bar(height=_HEIGHTS[state], clip=True, strokeWidth=1)
+        .encode(x=_x("since:T"), x2="until:T", y=y, color=colour, stroke=colour, tooltip=tips)
+        for state in (OFF, QUIET, RECORDED, LOST)
+    ]
+    visits = (
+        base.transform_filter(alt.datum.state == HARVESTED)
+        .transform_filter("datum.since >= since && datum.since <= until")
+        .mark_point(shape="triangle-down", filled=True, size=36, opacity=1, yOffset=-10)
+        .encode(x=_x("since:T"), y=y, color=colour, tooltip=[*tips[:3], tips[4]])
+    )
+    made = alt.layer(*bars, visits).properties(height=alt.Step(26), width="container")
+    return _filled(_spec(made), rows, since, until)
 
 
-def gaps(boots: Sequence[Row], rows: Sequence[Row]) -> str:
-    """A line for each board, with a bar for each boot, and its losses."""
-    known = [row for row in boots if row["first"] is not None]
-    names = sorted({row["board"] for row in known})[:BOARDS]
-    figure = Figure(figsize=(10, 0.3 * len(names) + 1), layout="constrained")
-    axes = figure.subplots()
-    first: Any = min((row["first"] for row in known), default=None)
-    last: Any = max((row["last"] for row in known), default=None)
-    least = (last - first).total_seconds() / 1000 if known else 0  # what can be seen
-    for at, name in enumerate(names):
-        up = [_span(row["first"], row["last"], least) for row in known if row["board"] == name]
-        missing = [
-            _span(max(row["after"], first), min(row["before"], last), least)
-            for row in rows
-            if row["board"] == name and row["after"] and row["before"]
-            and row["after"] < last and row["before"] > first
-        ]  # fmt: skip
-        axes.broken_barh(up, (at - 0.35, 0.7), color=GREEN)
-        axes.broken_barh(missing, (at - 0.35, 0.7), color=RED)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.xaxis_date()
-    if known:
-        margin = max((last - first) / 50, timedelta(seconds=1))
-        axes.set_xlim(first - margin, last + margin)
-    axes.grid(alpha=0.3, axis="x")
-    return svg(figure)
+def _x(name: str) -> alt.X:
+    ends = {"domainMin": alt.ExprRef("since"), "domainMax": alt.ExprRef("until")}
+    axis = alt.Axis(
+        labelOverlap=True, labelExpr=_LABEL, tickCount=alt.ExprRef("max(2, width / 90)")
+    )
+    return alt.X(name, title=None, axis=axis, scale=alt.Scale(type="utc", nice=False, **ends))
 
 
-def _span(first: datetime, last: datetime, least: float) -> tuple[float, float]:
-    number: Any = dates.date2num
-    start = float(number(first))
-    return start, max(float(number(last)) - start, max(least, 0.01) / 86_400)
+def _colours(boards: tuple[str, ...]) -> alt.Color:
+    made = alt.Legend(orient="top", columns=3, symbolOpacity=1, symbolType="stroke")
+    legend = made if 1 < len(boards) <= LEGEND else None
+    return alt.Color("board:N", title=None, legend=legend, scale=alt.Scale(domain=[*boards]))
 
 
-def boards(rows: Sequence[Row]) -> str:
-    """Messages and losses of each board."""
-    some = rows[:BOARDS]
-    figure = Figure(figsize=(10, 0.3 * len(some) + 1), layout="constrained")
-    axes = figure.subplots()
-    places = range(len(some))
-    messages, lost = ([row[name] for row in some] for name in ("messages", "lost"))
-    bars = [axes.barh(places, messages, color=GREEN)]
-    bars.append(axes.barh(places, lost, left=messages, color=RED))
-    axes.set_yticks(places, [row["board"] for row in some], fontsize=8)
-    _finish(axes, "", bars, ("messages", "lost"))
-    return svg(figure)
+def _short(row: Row) -> Row:
+    """With as many digits as a chart shows."""
+    return {k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in row.items()}
 
 
-def _finish(axes: Any, label: str, drawn: Sequence[Any], names: Sequence[str]) -> None:
-    axes.set_ylabel(label)
-    axes.grid(alpha=0.3)
-    if drawn:
-        axes.legend(drawn, names, fontsize=8, loc="best")
+def _spec(chart: Any) -> Spec:
+    made: Spec = (
+        chart.configure(font="system-ui, sans-serif", view=alt.ViewConfig(stroke=None))
+        .configure_axis(gridColor="#e8e8e8", domainColor="#999", tickColor="#999")
+        .to_dict()
+    )
+    return made
+
+
+def _filled(spec: Spec, rows: Sequence[Row], since: int, until: int) -> Spec:
+    """With its rows, which Altair would look at one by one."""
+    values = {"shown": [], "since": since, "until": until}
+    params = [{"name": name, "value": value} for name, value in values.items()]
+    return {
+        **spec,
+        "params": [*spec.get("params", ()), *params],
+        "data": {"values": [*rows]},
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from slotmq_tools.telemetry import bronze, build
 from slotmq_tools.telemetry.engine import Engine
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import GOLD, SILVER
+from slotmq_tools.telemetry.season import greenhouse
 
 from .campaign import Campaign
 from .gold_truth import KEYS
@@ -21,6 +23,17 @@ from .gold_truth import KEYS
 Row = dict[str, Any]
 Rows = dict[tuple[Any, ...], Row]
 HERE = Engine(lambda: pytest.fail("a session of Spark"))
+
+
+def greenhouse_tables(folder: Path) -> Lake:
+    """The tables of the demo's greenhouse, in a folder in `folder`."""
+    harvest = greenhouse.grow(folder / "harvest")
+    lake = Lake(folder / "tables").made()
+    (lake.folder / "boards.toml").write_text(greenhouse.TOML)
+    bronze.ingest(HERE, harvest.folder, lake)
+    build.build_silver(HERE, lake)
+    build.build_gold(HERE, lake)
+    return lake
 
 
 @dataclass

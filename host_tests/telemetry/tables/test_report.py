@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -16,18 +17,23 @@ from deltalake import write_deltalake
 
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
-from slotmq_tools.telemetry import names, report_charts
+from slotmq_tools.telemetry import names
 from slotmq_tools.telemetry.lake import Lake, write
 from slotmq_tools.telemetry.names import Named
+from slotmq_tools.telemetry.report_series import HOUR, merged, runs, step_for
 from slotmq_tools.telemetry.schemas import GOLD
 
 Row = dict[str, Any]
 TOPICS = ["price/$x_$/eur", "$a$/b$c", "x$\\foo$y", "_hidden", "<script>", "plain"]
+COUNTS = {"boots": 1, "messages": 5, "lost": 0, "without_time": 0, "most_connected": 0,
+          "refusals": 0, "advice": [], "tags": []}  # fmt: skip
 
 
 def gold(folder: Path, **tables: list[Row]) -> Path:
-    """Tables of gold with these rows; what is not named is empty or null."""
+    """Tables of gold with these rows; what is not named is empty or null. All boards are there."""
     lake = Lake(folder)
+    there = sorted({row["board"] for rows in tables.values() for row in rows})
+    tables.setdefault("boards", [COUNTS | {"board": board, "name": board} for board in there])
     for name, table in GOLD.items():
         rows = pa.Table.from_pylist(tables.get(name, []), table.schema)
         boards = sorted({*rows["board"].to_pylist()})
@@ -39,8 +45,8 @@ def gold(folder: Path, **tables: list[Row]) -> Path:
     return folder
 
 
-def report(tables: Path) -> Result:
-    words = ["telemetry", "report", str(tables), str(tables / "page.html")]
+def report(tables: Path, *options: str) -> Result:
+    words = ["telemetry", "report", str(tables), str(tables / "page.html"), *options]
     return CliRunner().invoke(main, words)
 
 
@@ -59,16 +65,15 @@ def test_a_topic_may_have_any_text(tmp_path: Path) -> None:
         for topic in TOPICS
     ]
     numbers: Row = {"start": start, "count": 2, "min": 1.0, "mean": 2.0, "max": 3.0}
-    measured = [{"board": "b", "topic": topic, "field": "$v_$", **numbers} for topic in TOPICS[:4]]
+    measured = [{"board": "b", "topic": topic, "field": "$v_$", **numbers} for topic in TOPICS]
     tables = gold(tmp_path, traffic=sent, readings=measured)
     done = report(tables)
     assert done.exit_code == 0, done.output
     page = (tables / "page.html").read_text("utf-8")
-    pictures = "".join(part.partition("</svg>")[0] for part in page.split("<svg")[1:])
-    for topic in TOPICS:
-        escaped = topic.replace("<", "&lt;").replace(">", "&gt;")
-        assert f">b {escaped}</text>" in pictures
-    assert "<script" not in page
+    escaped = [topic.replace("<", "&lt;").replace(">", "&gt;") for topic in TOPICS]
+    assert charts(page).keys() == {*(f"{topic} $v_$" for topic in escaped), "messages in 1 h"}
+    assert all(f"<td>{topic}</td>" in page for topic in escaped)
+    assert len(re.findall("<script>", page)) == 2  # of the page
 
 
 def test_values_that_no_axis_can_show_are_left_out(tmp_path: Path) -> None:
@@ -95,10 +100,9 @@ def test_values_that_no_axis_can_show_are_left_out(tmp_path: Path) -> None:
     done = report(tables)
     assert done.exit_code == 0, done.output
     page = (tables / "page.html").read_text("utf-8")
-    pictures = "".join(part.partition("</svg>")[0] for part in page.split("<svg")[1:])
-    shown = {topic for topic, _, _ in means if f">b {topic}</text>" in pictures}
-    assert shown == {"fine", "none"}
-    assert "<td>-1.7e+308</td>" in page
+    assert charts(page).keys() == {"fine", "none"}
+    assert [row["mean"] for row in values(charts(page)["none"])] == [5.0]
+    assert "<td>-1.7e+308</td>" in page and "falls steadily, by 1.7e+308 a day" in page
 
 
 def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
@@ -112,7 +116,25 @@ def test_tables_of_another_version_are_one_line(tmp_path: Path) -> None:
     shutil.rmtree(tables / "gold/traffic")
     rows = pa.table({"board": ["b"], "topic": ["t"], "messages": [1]})
     write_deltalake(str(tables / "gold/traffic"), rows)
-    assert refused(tables, "no column 'bytes'")
+    assert refused(tables, "no column 'start'")
+
+
+def charts(page: str) -> dict[str, Any]:
+    """The specifications on a page, by title."""
+    figure = r'<figure[^>]*>(?:<h3>(.*?)</h3>)?\s*<div class="chart"><script[^>]*>(.*?)</script>'
+    return {title: json.loads(spec) for title, spec in re.findall(figure, page, re.DOTALL)}
+
+
+def values(spec: Any) -> list[Row]:
+    """The rows of a chart."""
+    rows: list[Row] = spec["data"]["values"]
+    return rows
+
+
+def span(spec: Any) -> float:
+    """Seconds that the axis of time shows."""
+    told = {each["name"]: each.get("value") for each in spec["params"]}
+    return float(told["until"] - told["since"]) / 1000
 
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -122,11 +144,6 @@ A, B = "286f000000000001", "286f000000000002"
 def section(page: str, title: str) -> str:
     """The HTML of one."""
     return page.partition(f"<h2>{title}</h2>")[2].partition("<h2>")[0]
-
-
-def years(picture: str) -> set[str]:
-    """That an axis names."""
-    return {str(year) for year in range(2000, 2100) if f">{year}</text>" in picture}
 
 
 def minutes(count: float) -> datetime:
@@ -152,35 +169,49 @@ def test_a_short_recording_with_a_power_cut(tmp_path: Path) -> None:
     tables = gold(tmp_path, boots=boots, traffic=sent, readings=measured, sensors=sensors)
     assert report(tables).exit_code == 0
     page = (tables / "page.html").read_text("utf-8")
-    assert not years(page)
-    gaps = section(page, "Gaps")
-    assert "<td>off</td>" in gaps and "<td>20</td>" in gaps and "begun anew 1" not in gaps
-    assert "began anew 1 times" in gaps and "record_flush_interval" in gaps
-    assert f">{A} t n</text>" not in page and f">{A} t</text>" in page
-    assert "None." in section(page, "Sensors that drift or stand still")
+    assert span(charts(page)[""]) < 130 and 3600 <= span(charts(page)["t"]) < 4000
+    gaps = section(page, "When the boards recorded")
+    assert "<td>off or restarted</td>" in gaps and "<td>20</td>" in gaps
+    assert "0 lost" not in page and "No record is known to be lost." in page
+    assert "began anew 1 time: up to record_flush_interval (10 s" in page
+    assert charts(page).keys() == {"", "t", "messages in 1 h"}  # a counter is not measured
+    assert "steadily" not in page and "stood still" not in page
 
 
 def test_lines_end_where_values_are_missing() -> None:
-    hours = [0, 1, 2, 30, 31, 32, 34]
-    rows = [{"start": START + timedelta(hours=hour), "mean": float(hour)} for hour in hours]
-    times, means = report_charts.broken(reversed(rows), "mean")
-    assert [time for time, mean in zip(times, means, strict=True) if mean != mean] == [
-        START + timedelta(hours=3)
-    ]
-    days = [{"start": START + timedelta(days=day), "mean": 1.0} for day in range(5)]
-    assert report_charts.broken(days, "mean")[1] == [1.0] * 5
-    assert report_charts.broken([], "mean") == [[], []]
+    def cut(hours: list[int], *dark: tuple[int, int]) -> list[tuple[int, bool]]:
+        rows = [{"board": A, "start": hour * HOUR} for hour in reversed(hours)]
+        spans = {A: [(a * HOUR, b * HOUR) for a, b in dark]}
+        return [(row["run"], row["alone"]) for row in runs(rows, HOUR, spans)]
+
+    assert cut([0, 1, 2, 30, 31]) == [(1, False)] * 3 + [(2, False)] * 2
+    assert cut([0, 1, 2, 3, 9, 30]) == [(1, False)] * 4 + [(2, True), (3, True)]
+    assert cut([0, 24, 48, 72]) == [(1, False)] * 4  # once a day is usual there
+    assert cut([0, 1, 3, 4], (1, 4)) == [(1, False)] * 2 + [(2, False)] * 2  # the power was off
+    assert cut([0, 1, 2, 3], (1, 2)) == [(1, False)] * 4  # it was on in each of these hours
+    assert cut([]) == []
+
+
+def test_steps_fit_what_there_is() -> None:
+    days = [step_for(days * 24 * HOUR) / HOUR for days in (0.001, 1, 10, 30, 365)]
+    assert days == [1 / 3600, 1 / 12, 1, 6, 7 * 24]
+    hours = [{"board": A, "start": hour * HOUR, "count": hour + 1, "mean": float(hour),
+              "min": -1.0 * hour, "max": 9.0 + hour} for hour in range(3)]  # fmt: skip
+    assert merged(hours, 2 * HOUR) == [
+        {"board": A, "start": 0, "count": 3, "mean": pytest.approx(2 / 3), "min": -1.0,
+         "max": 10.0},
+        {"board": A, "start": 2 * HOUR, "count": 3, "mean": 2.0, "min": -2.0, "max": 11.0},
+    ]  # fmt: skip
 
 
 def test_boards_are_called_as_gold_says(tmp_path: Path) -> None:
-    counts = {"boots": 1, "messages": 5, "lost": 0, "without_time": 0, "most_connected": 0,
-              "refusals": 0, "advice": [], "tags": []}  # fmt: skip
-    plain = gold(tmp_path / "plain", boards=[{"board": b, "name": b, **counts} for b in (A, B)])
+    plain = gold(tmp_path / "plain", boards=[{"board": b, "name": b, **COUNTS} for b in (A, B)])
     assert report(plain).exit_code == 0
     assert "site" not in section((plain / "page.html").read_text("utf-8"), "Boards")
+    assert "Sites" not in (plain / "page.html").read_text("utf-8")
     called = [
-        {"board": A, **counts, "name": "greenhouse", "site": "farm", "tags": ["wet", "hot"]},
-        {"board": B, "name": B, **counts},
+        {"board": A, **COUNTS, "name": "greenhouse", "site": "farm", "tags": ["wet", "hot"]},
+        {"board": B, "name": B, **COUNTS},
     ]
     gaps = [{"board": A, "boot": 1, "boots": 1, "lost": 4, "reasons": ["overwritten"]}]
     tables = gold(tmp_path / "called", boards=called, gaps=gaps)
@@ -188,8 +219,18 @@ def test_boards_are_called_as_gold_says(tmp_path: Path) -> None:
     page = (tables / "page.html").read_text("utf-8")
     shown = section(page, "Boards")
     assert "<td>greenhouse</td><td>farm</td><td>wet, hot</td>" in shown
-    assert f"<td>{B}</td>" in shown and "<td>greenhouse</td>" in section(page, "Gaps")
-    assert A not in page
+    assert f"<td>{B}</td>" in shown and "<td>greenhouse</td>" in section(
+        page, "When the boards recorded"
+    )
+    assert A not in page and "greenhouse lost 4 records (overwritten)." in page
+    assert ">all of farm</option>" in page and "<td>farm</td><td>1</td>" in section(page, "Sites")
+    one = report(tables, "--board", "greenhouse")
+    page = (tables / "page.html").read_text("utf-8")
+    assert one.exit_code == 0 and B not in page and "greenhouse" in page
+    assert report(tables, "--site", "farm").exit_code == 0
+    assert (tables / "page.html").read_text("utf-8") == page
+    for words, what in ((["--site", "x"], "of site 'x'"), (["--board", "x"], "'x'")):
+        assert "Error: " in (wrong := report(tables, *words)).output and what in wrong.output
 
 
 WRONG = [

@@ -1,0 +1,146 @@
+"""What the report has to say of the boards, in sentences; each with the board that it is about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from ..errors import shown as printable
+
+Row = dict[str, Any]
+Said = tuple[str, str]  # a board and a sentence
+RESTARTED_S = 120  # a longer time between two boots is called "off"
+
+
+def when(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def lasted(seconds: float) -> str:
+    """In two units at most."""
+    whole = max(0, round(seconds))
+    parts = zip((86_400, 3600, 60, 1), ("d", "h", "min", "s"), strict=True)
+    told: list[str] = []
+    for size, unit in parts:
+        count, whole = divmod(whole, size)
+        if count or told:
+            told.append(f"{count} {unit}" if count else "")
+        if len(told) == 2:
+            break
+    return " ".join(filter(None, told)) or "0 s"
+
+
+def count(number: int, what: str, many: str = "") -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {many or what + 's'}"
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:,.4g}"
+
+
+def advice(boards: Iterable[Row]) -> Iterator[Said]:
+    """One for each finding on a board's health."""
+    for row in boards:
+        for each in row["advice"]:
+            yield row["board"], f"{row['board']}: {printable(each)}."
+
+
+def losses(gaps: Iterable[Row]) -> Iterator[Said]:
+    """One for each board and reason."""
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in gaps:
+        found[row["board"], ", ".join(row["reasons"])].append(row)
+    for (board, reasons), rows in sorted(found.items()):
+        known = sum(row["lost"] or 0 for row in rows)
+        some = count(known, "record") if known else "an unknown number of records"
+        if known and any(row["lost"] is None for row in rows):
+            some = f"at least {some}"
+        after = min((row["after"] for row in rows if row["after"]), default=None)
+        before = max((row["before"] for row in rows if row["before"]), default=None)
+        time = f" between {when(after)} and {when(before)}" if after and before else ""
+        yield board, f"{board} lost {some}{time} ({printable(reasons)})."
+
+
+def cuts(offs: Iterable[Row]) -> Iterator[Said]:
+    """What no number tells of."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in offs:
+        found[row["board"]].append(row)
+    for board, rows in sorted(found.items()):
+        longest = max(rows, key=lambda row: row["seconds"])
+        yield (
+            board,
+            (
+                f"{board} began anew {count(len(rows), 'time')}. Up to record_flush_interval (10 s"
+                " unless set otherwise) before each power cut are not recorded. The longest time"
+                f" without records: {lasted(longest['seconds'])}, from {when(longest['after'])}."
+            ),
+        )
+
+
+def sensors(rows: Iterable[Row], last: dict[tuple[str, str, str], float]) -> Iterator[Said]:
+    """Of what creeps or stands still; `last`: values of board, topic and field."""
+    for row in rows:
+        name = f"{row['board']}: {printable(' '.join(filter(None, (row['topic'], row['field']))))}"
+        if row["flat"] and not row["counter"]:
+            value = last.get((row["board"], row["topic"], row["field"]))
+            stands = f"has stood still at {number(value)}" if value is not None else "stands still"
+            since = f" since {when(row['same_since'])}" if row.get("same_since") else ""
+            yield row["board"], f"{name} {stands}{since} ({count(row['same'], 'value')})."
+        elif row["drifts"]:
+            slope = row["drift_per_day"]
+            verb = "rises" if slope > 0 else "falls"
+            yield row["board"], f"{name} {verb} steadily, by {abs(slope):,.3g} a day."
+
+
+def audit(rows: Iterable[Row]) -> Iterator[Said]:
+    """One for each client, topic and finding."""
+    found: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["board"], row["client"], row["topic"], row["finding"]].append(row)
+    for (board, client, topic, finding), some in sorted(found.items()):
+        total = sum(row["messages"] for row in some)
+        whose = f"{board}: of client {printable(client)} on {printable(topic)}"
+        first = min((row["wall"] for row in some if row["wall"]), default=None)
+        time = f", first at {when(first)}" if first else ""
+        said = {
+            "twice": f"{count(total, 'message')} of QoS 2 came twice",
+            "lost": f"{count(total, 'message')} of QoS 1 or 2 {'is' if total == 1 else 'are'}"
+            " missing, though what was sent before and after was recorded",
+            "order broken": f"the order was broken {count(total, 'time')}",
+        }[finding]
+        yield board, f"{whose}, {said}{time}."
+
+
+def sessions(rows: Iterable[Row]) -> Iterator[Said]:
+    """Of clients in trouble."""
+    for row in rows:
+        client, told = printable(row["client"]), []
+        if row["flapping"]:
+            told.append(f"connected {row['most_connects']} times within ten minutes")
+        if row["keep_alive_deaths"]:
+            told.append(f"timed out {count(row['keep_alive_deaths'], 'time')}")
+        if row["takeovers"]:
+            told.append(f"was taken over {count(row['takeovers'], 'time')}")
+        if told:
+            yield row["board"], f"{row['board']}: client {client} {' and '.join(told)}."
+
+
+def silences(rows: Iterable[Row]) -> Iterator[Said]:
+    """One for each topic: its longest silence while the board was up."""
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        if not row["restarted"]:
+            found[row["board"], row["topic"]].append(row)
+    for (board, topic), some in sorted(found.items()):
+        longest = max(some, key=lambda row: row["seconds"])
+        more = f" and {count(len(some) - 1, 'other time')}" if len(some) > 1 else ""
+        yield (
+            board,
+            (
+                f"{board}: {printable(topic)} was silent for {lasted(longest['seconds'])} from"
+                f" {when(longest['after'])}{more}; usual are {lasted(longest['usual_s'])}."
+            ),
+        )

@@ -1,0 +1,156 @@
+"""The tables that a report is made of, with the boards' names in place of their ids."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import ToolError
+from . import report_series as series
+from .lake import Lake
+from .schemas import BRONZE, GOLD, SILVER
+
+Row = dict[str, Any]
+BOARDS = 40  # in charts
+OFF = "off or restarted"  # reason of a gap between two boots
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which boards the report is about; nothing: all."""
+
+    boards: frozenset[str] = frozenset()  # names or ids
+    sites: frozenset[str] = frozenset()
+
+    def has(self, row: Row) -> bool:
+        """Whether a row of gold/boards belongs to it."""
+        if not (self.boards or self.sites):
+            return True
+        return bool({row["board"], row["name"]} & self.boards) or row["site"] in self.sites
+
+
+class Tables:
+    """Those of gold, of the boards that are chosen."""
+
+    def __init__(self, lake: Lake, choice: Choice) -> None:
+        self._lake = lake
+        self.silver = series.Silver(lake)
+        rows = [row for row in self._read("boards") if choice.has(row)]
+        for word in choice.boards - {row[key] for row in rows for key in ("board", "name")}:
+            raise ToolError(f"{lake.folder} has no board {word!r}")
+        for word in choice.sites - {row["site"] for row in rows}:
+            raise ToolError(f"{lake.folder} has no board of site {word!r}")
+        self._names = {row["board"]: row["name"] for row in rows}
+        self.ids = {name: board for board, name in self._names.items()}
+        self._known = {row["board"] for row in rows} if choice != Choice() else None
+        rows = [row | {"board": row["name"]} for row in rows]
+        self.boards = sorted(rows, key=lambda row: (row["site"] or "", row["board"]))
+
+    def _read(self, name: str) -> list[Row]:
+        """All rows of a table of gold, which has few."""
+        rows: list[Row] = self._lake.rows(GOLD[name]).to_pylist()
+        return rows
+
+    def rows(self, name: str) -> list[Row]:
+        return [
+            row | {"board": self._names.get(row["board"], row["board"])}
+            for row in self._read(name)
+            if self._known is None or row["board"] in self._known
+        ]
+
+    @cached_property
+    def boots(self) -> list[Row]:
+        return self.rows("boots")
+
+    @cached_property
+    def gaps(self) -> list[Row]:
+        return self.rows("gaps")
+
+    @cached_property
+    def offs(self) -> list[Row]:
+        return [*off(self.boots)]
+
+    @cached_property
+    def sensors(self) -> list[Row]:
+        return self.rows("sensors")
+
+    @cached_property
+    def readings(self) -> list[Row]:
+        """Of what is measured, and can be shown."""
+        counters = {field_of(row) for row in self.sensors if row["counter"]}
+        return [
+            row | {"start": series.ms(row["start"])}
+            for row in self.rows("readings")
+            if field_of(row) not in counters
+            and all(abs(row[name]) < series.MOST for name in ("min", "mean", "max"))
+        ]
+
+    @cached_property
+    def dark(self) -> dict[str, list[series.Span]]:
+        """When boards were off or lost records."""
+        found: dict[str, list[series.Span]] = defaultdict(list)
+        for row in (*self.offs, *self.gaps):
+            if row["after"] and row["before"]:
+                found[row["board"]].append((series.ms(row["after"]), series.ms(row["before"])))
+        return found
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The boards that charts show: those with the most findings, and then messages."""
+        ranked = sorted(self.boards, key=lambda row: (-len(row["advice"]), -row["messages"]))
+        some = {row["board"] for row in ranked[:BOARDS]}
+        return [row["board"] for row in self.boards if row["board"] in some]
+
+    def sites(self) -> dict[str, list[str]]:
+        """The boards of each site, where there is a choice."""
+        found = defaultdict(list)
+        for row in self.boards:
+            found[row["site"] or ""].append(row["board"])
+        return dict(found)
+
+    @cached_property
+    def hours(self) -> list[Row]:
+        """Messages of each hour and topic."""
+        return [row | {"start": series.ms(row["start"])} for row in self.rows("traffic")]
+
+    def has_silver(self) -> bool:
+        return self._lake.open(SILVER["messages"]) is not None
+
+    def harvested(self) -> set[tuple[str, int]]:
+        """When something of these boards was fetched."""
+        if self._lake.open(BRONZE) is None:
+            return set()
+        wanted = [self.ids[name] for name in self.shown]
+        there = self._lake.need(BRONZE).to_pyarrow_dataset()
+        names = ["board", "harvested_ms"]
+        found = set()
+        for batch in there.to_batches(columns=names, filter=pc.field("board").isin(wanted)):
+            each = pa.Table.from_batches([batch]).group_by(names).aggregate([])
+            boards, times = (each.column(name).to_pylist() for name in names)
+            found |= {(self._names[b], at) for b, at in zip(boards, times, strict=True)}
+        return found
+
+
+def field_of(row: Row) -> tuple[str, str, str]:
+    """What a row of sensors or readings is about."""
+    return row["board"], row["topic"], row["field"]
+
+
+def off(boots: list[Row]) -> Iterator[Row]:
+    """The time between the records of a boot and those of the next one."""
+    known = [row for row in boots if row["first"] is not None]
+    for one, other in pairwise(sorted(known, key=lambda row: (row["board"], row["boot"]))):
+        if one["board"] == other["board"] and one["boot"] + 1 == other["boot"]:
+            seconds = (other["first"] - one["last"]).total_seconds()
+            yield {
+                "board": one["board"], "boot": one["boot"], "boots": 1, "lost": None,
+                "reasons": [OFF], "files": [], "after": one["last"], "before": other["first"],
+                "seconds": seconds,
+            }  # fmt: skip
