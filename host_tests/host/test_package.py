@@ -44,7 +44,7 @@ def test_all_files_name_the_same_version() -> None:
     assert f"## {slotmq.__version__}" in changes
 
 
-def test_the_wheel_has_all_tools_but_those_of_developers() -> None:
+def test_the_wheel_has_the_broker_and_all_tools_but_those_of_developers() -> None:
     tools = ROOT / "tools"
     folders = {path.parent.relative_to(tools) for path in tools.rglob("__init__.py")}
     users = {
@@ -54,6 +54,10 @@ def test_the_wheel_has_all_tools_but_those_of_developers() -> None:
         "packages"
     ]
     assert users == {name for name in packages if name.startswith("slotmq_tools")}
+    broker = {path.parent.relative_to(LIB) for path in (LIB / "slotmq").rglob("__init__.py")}
+    assert {".".join(path.parts) for path in broker} == {
+        name for name in packages if name.split(".")[0] == "slotmq"
+    }
 
 
 def test_typed_programs_and_tests_find_the_types_in_the_wheel() -> None:

@@ -186,10 +186,9 @@ def others() -> Iterator[Key]:
     for status, names, text in other_keys.rows():
         for name in names.split():
             name, _, accepted = name.partition("=")
-            text = f"another spelling of `{text}`" if status == "alias" else text
-            if status == "bridge":
-                text += ", see [bridges](bridge.md)"
-            yield Key(name, status, text, accepted=accepted)
+            told = f"another spelling of `{text}`" if status == "alias" else text
+            told += ", see [bridges](bridge.md)" if status == "bridge" else ""
+            yield Key(name, status, told, accepted=accepted)
 
 
 def _default(name: str, kind: str) -> str:

@@ -157,6 +157,10 @@ class TestKeys:
         assert set(MOSQUITTO) - served - others == set()
         assert others - set(MOSQUITTO) == {"scram_file"}
 
+    def test_keys_of_one_row_have_one_text(self) -> None:
+        bridges = {key.text for key in keys.others() if key.status == "bridge"}
+        assert bridges == {"of the `connection` above it, see [bridges](bridge.md)"}
+
     def test_our_default_stands_beside_mosquittos(self) -> None:
         for key in keys.served():
             theirs = MOSQUITTO[key.name].default if key.name in MOSQUITTO else "not there"
