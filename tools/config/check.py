@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from slotmq.access import acl_file, mosquitto_cpython, users_file
+from slotmq.access.rules_of_listeners_cpython import files_of
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config import tls_listeners
 from slotmq.config.settings import ConfError
@@ -36,7 +37,7 @@ def check(file: Path, board: str) -> tuple[list[str], list[str]]:
 
 
 def _in_its_files(settings: Any, limits: Any, board: str) -> list[str]:
-    # The errors in its password_file and its acl_file, as far as these are on this computer
+    # The errors in its password_file and its acl_files, as far as these are on this computer
     found: list[str] = []
     usable = mosquitto_cpython.usable if board == "HOST" else None
     try:
@@ -45,26 +46,26 @@ def _in_its_files(settings: Any, limits: Any, board: str) -> list[str]:
     except (ValueError, OSError) as error:
         found.append(str(error))
     try:
-        if Path(settings.acl_file or "").is_file():
-            check_rules(settings.acl_file, limits)
+        check_rules([file for file in files_of(settings) if Path(file).is_file()], limits)
     except ConfError as error:
         found += str(error).split("\n")
     return found
 
 
-def check_rules(file: str, limits: Any) -> None:
-    """ConfError, with file and line of all errors: a broker that starts could not read this
-    acl_file."""
+def check_rules(files: list[str], limits: Any) -> None:
+    """ConfError, with file and line of all errors: a broker that starts could not read these
+    acl_files."""
     sessions = SimpleNamespace(used=lambda _: False)
     broker = SimpleNamespace(limits=limits, sessions=sessions)
     owners = SimpleNamespace(most=limits.client_id_bytes)
-    acl = SimpleNamespace(broker=broker, owners=owners, slots=limits.acl_rules, files=[file])
-    acl_file.check(acl, [acl_file._Rules(acl, file)])
+    acl = SimpleNamespace(broker=broker, owners=owners, slots=limits.acl_rules, files=files)
+    acl_file.check(acl, [acl_file._Rules(acl, file) for file in files])
 
 
 def missing(settings: Any) -> list[str]:
     """What the start needs and this computer does not have: a file, and folders of others."""
-    needed = [Path(each) for each in (settings.password_file, settings.acl_file) if each]
+    users = [settings.password_file] if settings.password_file else []
+    needed = [Path(each) for each in users + files_of(settings)]
     needed += [
         Path(path) for each in settings.listeners for path in tls_listeners.missing(each[3])
     ]

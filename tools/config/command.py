@@ -45,7 +45,7 @@ def check(file: Path, board: str) -> None:
         click.echo(shown(text), err=True)
     if errors:
         sys.exit(1)
-    click.echo(f"{file}: good for {board}")
+    click.echo(f"{file}: good for {'this computer' if board == 'HOST' else board}")
 
 
 def _print_keys() -> None:

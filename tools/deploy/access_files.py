@@ -56,7 +56,7 @@ def check(name: str, content: bytes, limits: Any) -> None:
         copy = Path(folder, "rules")
         copy.write_bytes(content)
         try:
-            check_rules(str(copy), limits)
+            check_rules([str(copy)], limits)
         except ConfError as error:
             raise ToolError(str(error).replace(str(copy), name)) from None
 

@@ -55,6 +55,7 @@ class TestCheck:
         result = slotmq("config", "check", conf(tmp_path, "listener 1883", "max_qos 1"))
         assert result.exit_code == 0
         assert result.stderr == ""
+        assert "good for this computer" in result.stdout
 
     def test_all_errors_and_warnings_with_their_lines(self, tmp_path: Path) -> None:
         file = conf(tmp_path, "max_qos 3", "user nobody", "certfile a.crt", "persistance true")
@@ -119,6 +120,17 @@ class TestCheck:
         assert result.exit_code == 1
         found = [line.split(": ")[0] for line in result.stderr.splitlines()]
         assert found == [f"{users}:1", f"{rules}:2", f"{rules}:4"]
+
+    def test_the_acl_file_of_each_listener(self, tmp_path: Path) -> None:
+        for name in ("first", "second"):
+            (tmp_path / name).write_text(f"topic read a\ntopic never {name}\n")
+        lines = ["per_listener_settings true"]
+        for port, name in enumerate(("first", "second", "third"), 1883):
+            lines += [f"listener {port}", f"acl_file {tmp_path}/{name}"]
+        result = slotmq("config", "check", conf(tmp_path, *lines))
+        assert result.exit_code == 1
+        assert re.findall(r"/(\w+):2: expected", result.stderr) == ["first", "second"]
+        assert f"warning: {tmp_path}/third: not on this computer" in result.stderr
 
     def test_rules_of_a_computer_may_be_too_many_for_a_board(self, tmp_path: Path) -> None:
         rules = tmp_path / "rules"

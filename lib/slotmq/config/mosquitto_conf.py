@@ -306,6 +306,7 @@ class Reader:
         raise ValueError(ondemand.take("config.other_keys", 0).no_limit(words[0]))
 
     def listener(self, bounds, value):
+        self._section = [None, 0, 0, 0, {}]  # also of the lines below a wrong one
         words = value.split()
         if not 1 <= len(words) <= 2:
             raise ValueError("a port and perhaps an address")
@@ -316,7 +317,7 @@ class Reader:
             section = [host, self.number((1, 65535), words[0])]
         if section in [before[:2] for before in self.sections]:
             raise ValueError("a port that no earlier line has")
-        self._section = section + [0, 0, {}]
+        self._section[:2] = section
         self.sections.append(self._section)
         self.lines[tuple(section)] = "listener", self.at
 

@@ -114,6 +114,11 @@ class TestAllErrors(Case):
         found = self.errors(sizes + "limit queued much\n")
         self.assertEqual([line[:7] for line in found], ["conf:3:"])
 
+    def test_what_stands_below_a_wrong_listener_is_not_blamed(self):
+        below = "allow_anonymous true\nprotocol websockets\nmax_connections 2\nmax_qos 3\n"
+        found = self.errors("per_listener_settings true\nlistener mqtt\n" + below)
+        self.assertEqual([line[:7] for line in found], ["conf:2:", "conf:6:"])
+
     def test_bytes_that_are_no_text_are_one_of_them(self):
         path = scratch.write(b"max_qos 3\nmax_qos \xff\n")
         with self.assertRaises(ConfError) as caught:
