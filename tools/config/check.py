@@ -41,15 +41,22 @@ def _in_its_files(settings: Any, limits: Any, board: str) -> list[str]:
     found: list[str] = []
     usable = mosquitto_cpython.usable if board == "HOST" else None
     try:
-        if Path(settings.password_file or "").is_file():
+        if settings.password_file and _is_here(settings.password_file):
             users_file.read(settings.password_file, limits.users, usable)
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         found.append(str(error))
+    except OSError as error:
+        found.append(f"{settings.password_file}: expected a file that can be read ({error})")
     try:
-        check_rules([file for file in files_of(settings) if Path(file).is_file()], limits)
+        check_rules([file for file in files_of(settings) if _is_here(file)], limits)
     except ConfError as error:
         found += str(error).split("\n")
     return found
+
+
+def _is_here(file: str) -> bool:
+    # Can it be read without waiting? A folder cannot be read at all, which is an error.
+    return Path(file).is_file() or Path(file).is_dir()
 
 
 def check_rules(files: list[str], limits: Any) -> None:

@@ -132,6 +132,12 @@ class TestCheck:
         assert re.findall(r"/(\w+):2: expected", result.stderr) == ["first", "second"]
         assert f"warning: {tmp_path}/third: not on this computer" in result.stderr
 
+    @pytest.mark.parametrize("key", ["password_file", "acl_file"])
+    def test_a_folder_in_place_of_a_file(self, key: str, tmp_path: Path) -> None:
+        result = slotmq("config", "check", conf(tmp_path, f"{key} {tmp_path}"))
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"{tmp_path}: expected a file that can be read")
+
     def test_rules_of_a_computer_may_be_too_many_for_a_board(self, tmp_path: Path) -> None:
         rules = tmp_path / "rules"
         rules.write_text("topic read a\n" * 25)
