@@ -5,7 +5,7 @@ from pathlib import Path
 
 from host_tests.telemetry.harvest.conftest import Folder, identities, recorder
 from slotmq_tools.deploy.repl import Repl
-from slotmq_tools.telemetry import segment
+from slotmq_tools.harvest import segments as segment
 
 from .conftest import Deployed
 

@@ -28,6 +28,7 @@ from pyspark.sql import SparkSession
 from ..telemetry import bronze, build, harvest_source, manifest, session
 from ..telemetry.decode import frames_of
 from ..telemetry.engine import Engine
+from ..telemetry.folder import Folder
 from ..telemetry.lake import Lake
 from ..telemetry.schemas import SILVER
 from . import bench_telemetry_data as data
@@ -117,7 +118,7 @@ def plain(folder: Path) -> int:
 
 def spark_decodes(spark: SparkSession, folder: Path) -> int:
     """The decoder in Spark's tasks, as for bronze, without writing; -> the number of rows."""
-    found = bronze.decode(in_spark(spark), folder, manifest.read(folder), None)
+    found = bronze.decode(in_spark(spark), Folder(folder), manifest.read(folder), None)
     return sum(file.rows for file in found)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from ..harvest.manifest import Line, locked
 from ..telemetry.season import writer as w
 
 SIZE = 65536
@@ -31,7 +31,7 @@ def make(folder: Path, records: int) -> None:
     templates = ring(records // BOARDS)
     (folder / "bundles").mkdir(parents=True)
     waiting: list[bytes] = []
-    lines: list[str] = []
+    lines: list[Line] = []
     for board in range(BOARDS):
         for template in templates:
             waiting.append(copy(template, board))
@@ -40,15 +40,14 @@ def make(folder: Path, records: int) -> None:
                 waiting = []
     if waiting:
         lines.append(_bundle(folder, len(lines), waiting))
-    (folder / "MANIFEST.jsonl").write_text("".join(lines))
+    with locked(folder) as manifest:
+        manifest.append(*lines)
 
 
-def _bundle(folder: Path, number: int, segments: list[bytes]) -> str:
+def _bundle(folder: Path, number: int, segments: list[bytes]) -> Line:
     path = f"bundles/{number:05}.smq"
     (folder / path).write_bytes(b"".join(segments))
-    entry = {"path": path, "size": len(segments) * SIZE, "segment_size": SIZE,
-            "harvested": START / 1000 + 90 * 86400}  # fmt: skip
-    return json.dumps(entry) + "\n"
+    return Line(path, len(segments) * SIZE, "", SIZE, START / 1000 + 90 * 86400, "benchmark")
 
 
 def ring(records: int) -> list[Template]:

@@ -11,7 +11,7 @@ sources
     usb.py       --port: a board's ring over its serial line
     copies.py    --from: segment files that were copied by hand
 the folder
-    manifest.py  MANIFEST.jsonl, the list of bundles, and the folder's lock
+    manifest.py  MANIFEST.sqlite, the list of bundles, and the folder's lock
     store.py     a segment on its way into a bundle: pieces, partial/, bundles/
     damage.py    bundles that are missing or changed on this disk
     segments.py  the bytes of a segment: header, and how many records are intact

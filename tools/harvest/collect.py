@@ -125,9 +125,8 @@ def _fetch_files(
     report.bad += files.refused
     for board in {each.board for each in there}:
         store.damage.doubt(board, {each.segment for each in there})
-    copies = store.damage.copies()
     for count, each in enumerate(there):
-        copy = copies.get((each.board, each.boot, each.segment))
+        copy = store.damage.copy((each.board, each.boot, each.segment))
         if files.is_new(each, copy, store.held):
             begun = _begun(store, each)
             data = _whole(store, each, begun, lambda at, one=each: files.fetch(one, at))  # type: ignore[misc]
@@ -150,7 +149,7 @@ def _from_ring(ring: Ring, wanted: Plan, segment: Header, store: Store) -> bytes
     end = wanted.length(segment) if growing else None
     begun = _begun(store, segment)
     key: Key = (board, segment.boot, number)
-    copy = store.damage.copies().get(key)
+    copy = store.damage.copy(key)
     if copy is not None and (copy.grown is None or (end is not None and copy.grown >= end)):
         return None
     there = store.open(key)
@@ -224,16 +223,15 @@ def _is_safe(files: Files, segment: Header, copy: Copy, store: Store) -> bool:
 
 def _delete(files: Files, there: list[Header], store: Store, report: Report) -> None:
     """Delete the segments whose bundle was read back; name those that stay on the board."""
-    copies = store.damage.copies()
     safe: dict[str, list[Header]] = {}  # by the paths of their bundles
     for each in there:
-        copy = copies.get((each.board, each.boot, each.segment))
+        copy = store.damage.copy((each.board, each.boot, each.segment))
         if copy is not None and _is_safe(files, each, copy, store):
             safe.setdefault(copy.line.path, []).append(each)
         else:
             path = files.paths[each][0]
             report.missing.append(f"{path}: stays on the board: its bundle lacks a part of it")
-    for line in store.manifest.lines:
+    for line in store.manifest.lines():
         if line.path in safe:
             try:
                 check(store.folder, line)

@@ -60,7 +60,7 @@ def harvest(
     Without any of these the harvest uses the only board that is plugged in.
 
     The harvest fetches only what FOLDER lacks, and verifies every CRC. It writes one bundle
-    into FOLDER/bundles and one line into FOLDER/MANIFEST.jsonl, which `slotmq telemetry` reads.
+    into FOLDER/bundles and one line into FOLDER/MANIFEST.sqlite, which `slotmq telemetry` reads.
     After an interruption the next harvest continues where this one stopped. If something
     cannot be fetched, for example from a board that does not answer, the harvest names it,
     stores the rest and ends with exit code 1.
@@ -194,5 +194,5 @@ def _print_report(report: Report) -> None:
     if not report.lines:
         click.echo("nothing new")
     for line in report.lines:
-        records = sum(max(0, last - first + 1) for *_, first, last in line.segments)
+        records = sum(max(0, each.last - each.first + 1) for each in line.segments)
         click.echo(f"{line.path}: {len(line.segments)} segments, {records:,} records")

@@ -19,28 +19,27 @@ from .store import Writer, sweep
 MEGABYTE = 1 << 20
 LEAST, MOST = 8 * MEGABYTE, 32 * MEGABYTE
 _POOR = 4  # a large bundle is written anew where one in so many of its segments is superseded
-Needed = dict[int, dict[Key, Copy]]  # by the identity of the line that has them
+Needed = dict[int, dict[Key, Copy]]  # by the number of the line that has them
 
 
 def compact(
     manifest: Manifest, done: Callable[[float], None], least: int = LEAST, most: int = MOST
 ) -> tuple[int, int]:
     """-> how many bundles went, and how many came. Less than `least` bytes stay as they are, if
-    not half of them are superseded, and so does a bundle in which not every segment lies where
-    its number says. One that is damaged and has what no other has stays too; ToolError names it,
-    if it is small, when the others are done."""
+    not half of them are superseded. One that is damaged and has what no other has stays too;
+    ToolError names it, if it is small, when the others are done."""
     sweep(manifest)
     damage = Damage(manifest)
     needed, some = _chosen(manifest, damage, least)
-    gone = [line for line in some if id(line) not in needed]
-    known = [line for line in manifest.lines if damage.is_known(line)]
+    gone = [line for line in some if line.line not in needed]
+    known = [line for line in manifest.filled(manifest.lines()) if damage.is_known(line)]
     replaced = [line for line in known if damage.is_replaced(line)]
     gone += replaced
     fresh: list[Line] = []
-    some = [line for line in some if id(line) in needed]
+    some = [line for line in some if line.line in needed]
     for size in sorted({line.segment_size for line in some}):
         old = [line for line in some if line.segment_size == size]
-        wanted = {key: copy for line in old for key, copy in needed[id(line)].items()}
+        wanted = {key: copy for line in old for key, copy in needed[line.line].items()}
         if _is_worth_it(sum(line.size for line in old), len(wanted) * size, least):
             gone += old
             fresh += _bundles(manifest, wanted, size, most, done)
@@ -56,21 +55,18 @@ def _chosen(manifest: Manifest, damage: Damage, least: int) -> tuple[Needed, lis
     """The copies to keep, and the bundles that are small, or have much beside these.
 
     Neither what is taken from is damaged, nor what makes something superseded."""
-    small = [line for line in manifest.lines
-             if line.segments and line.size < least and line.is_even]  # fmt: skip
+    there = [line for line in manifest.filled(manifest.lines()) if line.segments]
+    small = [line for line in there if line.size < least]
     for line in small:
         damage.is_sound(line)
     while True:
         copies = damage.copies()
         needed: Needed = {}
         for key, copy in copies.items():
-            needed.setdefault(id(copy.line), {})[key] = copy
-        some = [line for line in manifest.lines
-                if line.segments and line.is_even and not damage.is_known(line)
+            needed.setdefault(copy.line.line, {})[key] = copy
+        some = [line for line in there if not damage.is_known(line)
                 and (line.size < least or _is_poor(line, needed))]  # fmt: skip
-        keys = {
-            (board, boot, number) for line in some for board, boot, number, *_ in line.segments
-        }
+        keys = {segment.key for line in some for segment in line.segments}
         read = {line.path: line for line in [*some, *(copies[key].line for key in keys)]}
         if all(damage.is_sound(line) for line in read.values()):
             return needed, some
@@ -78,7 +74,7 @@ def _chosen(manifest: Manifest, damage: Damage, least: int) -> tuple[Needed, lis
 
 def _is_poor(line: Line, needed: Needed) -> bool:
     count = len(line.segments)
-    return (count - len(needed.get(id(line), ()))) * _POOR >= count
+    return (count - len(needed.get(line.line, ()))) * _POOR >= count
 
 
 def _is_worth_it(size: int, wanted: int, least: int) -> bool:
@@ -89,10 +85,8 @@ def _is_worth_it(size: int, wanted: int, least: int) -> bool:
 def _replace(manifest: Manifest, gone: list[Line], fresh: list[Line]) -> None:
     """New lines behind the old ones, which lose their bundles."""
     source = f"now in {', '.join(line.path for line in fresh)}" if fresh else "superseded"
-    empty = {id(line) for line in gone}
-    kept = [line.compacted(source) if id(line) in empty else line for line in manifest.lines]
-    manifest.replace([*kept, *fresh])
-    still = {line.path for line in manifest.lines}
+    manifest.replace(gone, fresh, source)
+    still = {line.path for line in manifest.lines()}
     for path in {line.path for line in gone} - still:
         (manifest.folder / path).unlink(missing_ok=True)
 
@@ -113,13 +107,11 @@ def _bundles(
 def _bundle(manifest: Manifest, wanted: dict[Key, Copy], size: int) -> Line:
     writer = Writer(manifest.folder)
     latest = max(copy.line.harvested for copy in wanted.values())
-    line = Line("", 0, "", size, [], latest, "compacted")
-    for key, copy in wanted.items():
+    line = Line("", 0, "", size, latest, "compacted")
+    for copy in wanted.values():
         with (manifest.folder / copy.line.path).open("rb") as file:
             file.seek(copy.index * size)
             writer.write(file.read(size))
-        line.segments.append(copy.line.segments[copy.index])
-        if copy.grown is not None:
-            line.growing.append([*key, copy.grown])
+        line.segments.append(copy.segment)
     line.path, line.size, line.sha256 = writer.close()
     return line

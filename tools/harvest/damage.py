@@ -17,27 +17,23 @@ class Damage:
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
-        self._cached: dict[Key, Copy] | None = None
-        self._of = (0, 0)  # the lines that it is made of
         self._damaged: set[str] = set()  # paths of bundles
         self._sound: set[str] = set()
-        self._found: dict[str, str] = {}  # what is wrong with those that had something of value
-        self._lines = {line.path: line for line in manifest.lines if line.path}
-        for path, line in self._lines.items():
-            if why := _wrong_size(manifest.folder / path, line.size):
-                self._damaged.add(path)
-                self._found[path] = why
-        copies = self.copies()
-        for path in [path for path in self._found if not _lacking(self._lines[path], copies)]:
+        self._found: dict[str, tuple[Line, str]] = {}  # what is wrong with those of value
+        for line in manifest.lines():
+            if line.path and (why := _wrong_size(manifest.folder / line.path, line.size)):
+                self._damaged.add(line.path)
+                self._found[line.path] = line, why
+        for path in [path for path, (line, _) in self._found.items() if not self.lacking(line)]:
             del self._found[path]
 
-    def copies(self) -> dict[Key, Copy]:
-        """The fullest copy of every segment, of those that are not damaged."""
-        lines = self._manifest.lines
-        if self._cached is None or self._of != (id(lines), len(lines)):
-            self._cached = self._manifest.copies(without=self._damaged)
-            self._of = id(lines), len(lines)
-        return self._cached
+    def copy(self, key: Key) -> Copy | None:
+        """The fullest copy of a segment, of those that are not damaged."""
+        return self._manifest.copies(key=key, without=self._damaged).get(key)
+
+    def copies(self, board: str | None = None) -> dict[Key, Copy]:
+        """The same of every segment, or of those of a board."""
+        return self._manifest.copies(board, without=self._damaged)
 
     def is_sound(self, line: Line) -> bool:
         """Is a bundle what was harvested? It is read once."""
@@ -47,8 +43,7 @@ class Damage:
                 self._sound.add(line.path)
             except ToolError as error:
                 self._damaged.add(line.path)
-                self._cached = None
-                self._found[line.path] = str(error).partition(f"{line.path}: ")[2]
+                self._found[line.path] = line, str(error).partition(f"{line.path}: ")[2]
         return line.path in self._sound
 
     def is_known(self, line: Line) -> bool:
@@ -59,47 +54,36 @@ class Damage:
         """Read what a harvest would build upon: the beginnings of segments that were growing."""
         while not all(
             self.is_sound(copy.line)
-            for (whose, _, number), copy in self.copies().items()
-            if whose == board and number in numbers and copy.grown is not None
+            for (_, _, number), copy in self.copies(board).items()
+            if number in numbers and copy.grown is not None
         ):
             pass  # a copy that is less full takes the place of the damaged one
 
     def mended(self, path: str) -> None:
         """The same bundle was just written anew."""
         self._damaged.discard(path)
-        self._cached = None
         self._sound.add(path)
 
     def lacking(self, line: Line) -> int:
         """How many segments of this bundle no sound one has as full."""
-        return _lacking(line, self.copies())
+        (filled,) = self._manifest.filled([line])
+        copies = [(each, self.copy(each.key)) for each in filled.segments]
+        return sum(copy is None or fuller(one.last, one.grown, copy) for one, copy in copies)
 
     def is_replaced(self, line: Line) -> bool:
         """Is all that it had in sound bundles? They are read for that."""
         while not self.lacking(line):
-            copies = self.copies()
-            there = [copies[board, boot, number].line for board, boot, number, *_ in line.segments]
+            there = [copy.line for each in line.segments if (copy := self.copy(each.key))]
             if all(self.is_sound(each) for each in {each.path: each for each in there}.values()):
                 return True
         return False
 
     def complaints(self) -> Iterator[tuple[str, int]]:
         """A text for each damaged bundle, and how many of its segments are still missing."""
-        copies = self.copies()
-        for path, why in sorted(self._found.items()):
-            line = self._lines[path]
-            lacking, count = _lacking(line, copies), len(line.segments)
+        for path, (line, why) in sorted(self._found.items()):
+            lacking, count = self.lacking(line), len(line.segments)
             here = f"{count - lacking} of its {count} segments are in other bundles"
             yield f"{self._manifest.folder / path}: {why}; {here}", lacking
-
-
-def _lacking(line: Line, copies: dict[Key, Copy]) -> int:
-    count = 0
-    grown = {tuple(key): length for *key, length in line.growing}
-    for board, boot, number, _, last in line.segments:
-        key = (board, boot, number)
-        count += key not in copies or fuller(last, grown.get(key), copies[key])
-    return count
 
 
 def _wrong_size(path: Path, size: int) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ..errors import ToolError
 from .network import Gone, Head
-from .segments import HEADER, Header, NotASegment, header
+from .segments import HEADER_SIZE, Header, NotASegment, header
 
 MOST = 64  # segments that a head may be wrong by
 
@@ -78,7 +78,7 @@ class Headers:
 
     def _ask(self, number: int) -> Header | NotASegment | Gone:
         try:
-            found = header(self._ring.read(self._board, number, 0, HEADER.size))
+            found = header(self._ring.read(self._board, number, 0, HEADER_SIZE))
         except (Gone, NotASegment) as error:
             return error
         if (found.board, found.segment) == (self._board, number):

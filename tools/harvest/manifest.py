@@ -1,24 +1,73 @@
-"""MANIFEST.jsonl, the list of bundles that are safely on the disk; and the lock of the folder.
+"""MANIFEST.sqlite, the list of bundles that are safely on the disk; and the lock of the folder.
 
-The number of a line is the offset of a stream. So lines are only added, and the line of a bundle
-that was merged into a larger one stays, empty. A line without a newline was cut by a crash and is
-ignored.
+    folder     one row: an id, which stays if the folder is moved or copied
+    bundles    a line for each. Its number is the offset of a stream, so the line of a bundle that
+               was merged into a larger one stays, without a path
+    segments   what lies in each bundle, in order
+
+Only what is asked for is read. A text MANIFEST.jsonl, as older versions wrote it, is taken over.
 """
 
 import fcntl
 import json
 import os
-from collections.abc import Container, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+import sqlite3
+import sys
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import uuid4
+from zlib import crc32
 
 from ..errors import ToolError
 
-NAME = "MANIFEST.jsonl"
+NAME, OLD = "MANIFEST.sqlite", "MANIFEST.jsonl"
 BUNDLES = "bundles"
+_PATIENCE_S = 30.0  # until another process has read or written
 Key = tuple[str, int, int]  # board, boot, segment
+
+_TABLES = """
+begin;
+create table folder (id text not null);
+create table bundles (
+    line integer primary key, path text not null, size integer not null, sha256 text not null,
+    segment_size integer not null, harvested real not null, source text not null,
+    history integer not null  -- a checksum of this line and all before it
+);
+create table segments (
+    line integer not null, place integer not null, board text not null, boot integer not null,
+    number integer not null, first integer not null, last integer not null,
+    grown integer,  -- bytes that were there, if the board was still writing it
+    primary key (line, place)
+) without rowid;
+create index by_board on segments (board, number, boot);
+insert into folder values ('{}');
+commit;
+"""
+_BUNDLES = "select line, path, size, sha256, segment_size, harvested, source from bundles"
+_COPIES = """
+select board, boot, number, first, last, grown, place,
+       line, path, size, sha256, segment_size, harvested, source
+from segments join bundles using (line) {} order by last desc, grown is not null, line
+"""
+
+
+class Segment(NamedTuple):
+    """A segment in a bundle."""
+
+    board: str
+    boot: int
+    number: int
+    first: int  # seqs
+    last: int
+    grown: int | None = None  # bytes that were there, if the board was still writing it
+
+    @property
+    def key(self) -> Key:
+        return self[:3]
 
 
 @dataclass
@@ -29,81 +78,111 @@ class Line:
     size: int
     sha256: str
     segment_size: int
-    segments: list[list[Any]]  # [board, boot, segment, first seq, last seq]
-    harvested: float
+    harvested: float  # Unix time, s
     source: str
-    growing: list[list[Any]] = field(default_factory=list)  # [board, boot, segment, bytes]
-
-    @property
-    def is_even(self) -> bool:
-        """Does every segment lie where its number says? An older slotmq wrote those that were
-        longer than their size as they were, and what follows one cannot be found."""
-        return self.size == self.segment_size * len(self.segments)
-
-    def compacted(self, source: str) -> "Line":
-        """The same line when its segments are in another bundle."""
-        return Line("", 0, "", self.segment_size, [], self.harvested, source)
+    segments: list[Segment] = field(default_factory=list)
+    line: int = -1
 
 
 @dataclass(frozen=True)
 class Copy:
     """Where a segment lies."""
 
-    line: Line
+    line: Line  # without its segments
     index: int  # of the segments of its bundle
-    last: int
-    grown: int | None  # bytes that were there, if the board was still writing it
+    segment: Segment
+
+    @property
+    def last(self) -> int:
+        return self.segment.last
+
+    @property
+    def grown(self) -> int | None:
+        return self.segment.grown
 
 
 class Manifest:
-    """All lines of a folder; changes are on the disk when a method returns."""
+    """The lines of a folder; changes are on the disk when a method returns."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._path = folder / NAME
-        self.lines = list(self._read())
+    def __init__(self, folder: Path, lines: sqlite3.Connection) -> None:
+        self.folder, self._lines = folder, lines
+        ((self.id,),) = lines.execute("select id from folder")
 
-    def _read(self) -> Iterator[Line]:
-        text = self._path.read_bytes() if self._path.exists() else b""
-        for number, line in enumerate(text.splitlines(keepends=True), 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                yield _line(json.loads(line))
-            except (ValueError, TypeError, KeyError, RecursionError):
-                raise ToolError(f"{self._path}:{number}: not a manifest line") from None
+    def count(self) -> int:
+        """How many lines there are."""
+        ((count,),) = self._lines.execute("select coalesce(max(line) + 1, 0) from bundles")
+        return int(count)
 
-    def append(self, line: Line) -> None:
-        """Add a line behind the last whole one."""
-        self.lines.append(line)
-        text = self._path.read_bytes() if self._path.exists() else b""
-        whole = text.rfind(b"\n") + 1
-        with self._path.open("r+b" if text else "wb") as file:
-            file.truncate(whole)
-            file.seek(whole)
-            file.write(_written(line))
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(self.folder)
+    def history(self, count: int) -> int:
+        """A checksum of the first so many lines, which stays when their bundles are merged."""
+        found = self._lines.execute("select history from bundles where line = ?", (count - 1,))
+        return next((int(sum_) for (sum_,) in found), 0)
 
-    def replace(self, lines: list[Line]) -> None:
-        """All lines anew, at once."""
-        replace_file(self._path, b"".join(map(_written, lines)))
-        self.lines = lines
+    def lines(self, first: int = 0, last: int | None = None) -> list[Line]:
+        """The lines from `first` up to, not including, `last`; without their segments."""
+        end = self.count() if last is None else last
+        asked = f"{_BUNDLES} where line >= ? and line < ? order by line"
+        return [_line(row) for row in self._lines.execute(asked, (first, end))]
 
-    def copies(self, without: Container[str] = ()) -> dict[Key, Copy]:
-        """The fullest copy of every segment, of those that can be found in their bundles, but
-        for the bundles with these paths."""
-        found: dict[Key, Copy] = {}
-        for line in self.lines:
-            if not line.is_even or line.path in without:
-                continue
-            grown = {(board, boot, number): length for board, boot, number, length in line.growing}
-            for index, (board, boot, number, _, last) in enumerate(line.segments):
-                key = (board, boot, number)
-                if key not in found or fuller(last, grown.get(key), found[key]):
-                    found[key] = Copy(line, index, last, grown.get(key))
+    def filled(self, lines: Iterable[Line]) -> list[Line]:
+        """The same lines, with their segments."""
+        asked = ("select board, boot, number, first, last, grown from segments where line = ?"
+                 " order by place")  # fmt: skip
+        found = list(lines)
+        for line in found:
+            line.segments = [Segment(*row) for row in self._lines.execute(asked, (line.line,))]
         return found
+
+    def append(self, *lines: Line) -> None:
+        """Add lines."""
+        with self._lines:
+            self._add(lines)
+
+    def replace(self, gone: Iterable[Line], fresh: Sequence[Line], source: str) -> None:
+        """At once: add lines, and take bundles and segments from others, which `source` tells."""
+        with self._lines:
+            for line in gone:
+                change = "update bundles set path = '', size = 0, sha256 = '', source = ?"
+                self._lines.execute(f"{change} where line = ?", (source, line.line))
+                self._lines.execute("delete from segments where line = ?", (line.line,))
+            self._add(fresh)
+
+    def _add(self, lines: Iterable[Line]) -> None:
+        count = self.count()
+        history = self.history(count)
+        for line in lines:
+            line.line = count
+            history = crc32(f"{line.segment_size} {line.harvested}".encode(), history)
+            row = (count, line.path, line.size, line.sha256, line.segment_size, line.harvested,
+                   line.source, history)  # fmt: skip
+            self._lines.execute("insert into bundles values (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self._lines.executemany(
+                "insert into segments values (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(count, place, *each) for place, each in enumerate(line.segments)],
+            )
+            count += 1
+
+    def copies(
+        self, board: str | None = None, key: Key | None = None, without: Container[str] = ()
+    ) -> dict[Key, Copy]:
+        """The fullest copy of every segment, of a board's, or of one; but for the bundles with
+        these paths."""
+        where, of = "", ()  # type: tuple[str, tuple[Any, ...]]
+        if key is not None:
+            where, of = "where board = ? and boot = ? and number = ?", key
+        elif board is not None:
+            where, of = "where board = ?", (board,)
+        found: dict[Key, Copy] = {}
+        for row in self._lines.execute(_COPIES.format(where), of):
+            segment, index, line = Segment(*row[:6]), row[6], row[7:]
+            if segment.key not in found and line[1] not in without:
+                found[segment.key] = Copy(_line(line), index, segment)
+        return found
+
+
+def _line(row: Sequence[Any]) -> Line:
+    number, *about = row
+    return Line(*about, line=number)
 
 
 def fuller(last: int, grown: int | None, there: Copy) -> bool:
@@ -111,36 +190,58 @@ def fuller(last: int, grown: int | None, there: Copy) -> bool:
     return (last, grown is None) > (there.last, there.grown is None)
 
 
-def _line(told: Any) -> Line:
-    """What a line says, if it is one; ValueError, TypeError or KeyError."""
-    entry = {name: told[name] for name in Line.__annotations__ if name != "growing"}
-    line = Line(**entry, growing=told.get("growing", []))
-    texts = (line.path, line.sha256, line.source)
-    parts = Path(line.path).parts
-    right = (
-        all(isinstance(text, str) for text in texts)
-        and isinstance(line.size, int)
-        and isinstance(line.segment_size, int)
-        and isinstance(line.harvested, int | float)
-        and all(_numbered(each, 4) for each in line.segments)
-        and all(_numbered(each, 3) for each in line.growing)
-        and (line.path == "" or (len(parts) == 2 and parts[0] == BUNDLES))
-    )
-    if not right:
+def _made(file: Path, name: str) -> sqlite3.Connection:
+    """The lines in a file, of a folder of this id if there are none yet."""
+    lines = sqlite3.connect(file, timeout=_PATIENCE_S)
+    if not lines.execute("select count(*) from sqlite_master").fetchone()[0]:
+        lines.executescript(_TABLES.format(name))
+    return lines
+
+
+@contextmanager
+def opened(folder: Path | str, file: Path) -> Iterator[Manifest]:
+    """To read only, the file of a folder; ToolError: it cannot be read."""
+    try:
+        where = f"{file.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(where, timeout=_PATIENCE_S, uri=True)) as lines:
+            yield Manifest(Path(folder), lines)
+    except sqlite3.Error as error:
+        raise ToolError(f"{folder}/{NAME} cannot be read: {error}") from None
+
+
+def _take_over(folder: Path) -> None:
+    """Read the text of an older version once, and give it another name. ToolError: it is none."""
+    old, fresh = folder / OLD, folder / f".{NAME}.new"
+    found: list[Line] = []
+    for number, text in enumerate(old.read_bytes().splitlines(keepends=True), 1):
+        if text.endswith(b"\n"):  # the last one may have been cut by a crash
+            try:
+                found.append(_old_line(json.loads(text)))
+            except (ValueError, TypeError, KeyError, RecursionError):
+                raise ToolError(f"{old}:{number}: not a manifest line") from None
+    # By this tables know which of its lines they have.
+    first = "".join(f"{e.segment_size} {int(e.harvested * 1000)}\n" for e in found[:1])
+    fresh.unlink(missing_ok=True)
+    with closing(_made(fresh, sha256(first.encode()).hexdigest()[:16])) as lines:
+        Manifest(folder, lines).append(*found)
+    fresh.replace(folder / NAME)
+    old.replace(folder / f"{OLD}.old")
+    print(f"{old} was read into {NAME}, and is {OLD}.old now", file=sys.stderr)
+
+
+def _old_line(told: Any) -> Line:
+    """What a line of the text says, if it is one; ValueError, TypeError or KeyError."""
+    if not isinstance(told, dict):
+        raise TypeError
+    grown = {tuple(key): length for *key, length in told.get("growing", ())}
+    segments = [Segment(*each, grown.get(tuple(each[:3]))) for each in told["segments"]]
+    path, size, segment_size = told["path"], told["size"], told["segment_size"]
+    if path and (Path(path).parent != Path(BUNDLES) or segment_size < 256):
         raise ValueError
-    return line
-
-
-def _numbered(entry: list[Any], count: int) -> bool:
-    board, *numbers = entry
-    return isinstance(board, str) and [type(one) for one in numbers] == [int] * count
-
-
-def _written(line: Line) -> bytes:
-    entry = asdict(line)
-    if not line.growing:
-        del entry["growing"]
-    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+    if size != segment_size * len(segments):
+        segments = []  # a faulty one, in which only the first of them can be found
+    about = int(size), str(told["sha256"]), int(segment_size), float(told["harvested"])
+    return Line(str(path), *about, str(told["source"]), segments)
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -166,7 +267,7 @@ def sync_folder(folder: Path) -> None:
 def locked(folder: Path) -> Iterator[Manifest]:
     """The folder's manifest, while nobody else harvests into it."""
     try:
-        if (folder / "bronze").exists() and not (folder / NAME).exists():
+        if (folder / "bronze").exists() and not has_one(folder):
             raise ToolError(f"{folder} is a folder of tables; a harvest needs a folder of its own")
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("w") as lock:
@@ -174,6 +275,16 @@ def locked(folder: Path) -> Iterator[Manifest]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ToolError(f"{folder}: another harvest is running there") from None
-            yield Manifest(folder)
+            if (folder / OLD).exists() and not (folder / NAME).exists():
+                _take_over(folder)
+            with closing(_made(folder / NAME, uuid4().hex[:16])) as lines:
+                yield Manifest(folder, lines)
     except OSError as error:
         raise ToolError(f"{error.filename or folder}: {error.strerror}") from None
+    except sqlite3.Error as error:
+        raise ToolError(f"{folder / NAME}: {error}") from None
+
+
+def has_one(folder: Path) -> bool:
+    """Whether it is a harvest folder."""
+    return any((folder / name).exists() for name in (NAME, OLD))

@@ -67,8 +67,8 @@ def _last(headers: Headers, there: range) -> Header | None:
 def _sealed(store: Store, board: str, there: range) -> dict[int, dict[int, int]]:
     """The sealed segments of the folder: for each number, boot and first seq of each copy."""
     sealed = {
-        key: copy.line.segments[copy.index][3]
-        for key, copy in store.damage.copies().items()
+        key: copy.segment.first
+        for key, copy in store.damage.copies(board).items()
         if copy.grown is None
     }
     sealed |= {each.key: each.scan.header.first for each in store.waiting() if not each.growing}

@@ -14,7 +14,17 @@ from pathlib import Path
 
 from ..errors import ToolError
 from .damage import Damage
-from .manifest import BUNDLES, Copy, Key, Line, Manifest, fuller, replace_file, sync_folder
+from .manifest import (
+    BUNDLES,
+    Copy,
+    Key,
+    Line,
+    Manifest,
+    Segment,
+    fuller,
+    replace_file,
+    sync_folder,
+)
 from .segments import Header, NotASegment, Scan, fitting, header, padded, scan
 
 PARTIAL = "partial"
@@ -66,14 +76,13 @@ class Store:
 
     def waiting(self) -> list[Waiting]:
         """The segments that no line has yet, in order; what a line has is removed."""
-        copies = self.damage.copies()
         best: dict[Key, Waiting] = {}
         for path in sorted(self._partial.iterdir()):
             if path.suffix not in (".seg", ".open") or path.name.startswith("."):
                 continue
             one = Waiting(path, _scanned(path), path.suffix == ".open")
             grown = 0 if one.growing else None
-            there = copies.get(one.key)
+            there = self.damage.copy(one.key)
             if there and not fuller(one.scan.last, grown, there):
                 path.unlink()
             elif one.key not in best or one.scan.last >= best[one.key].scan.last:
@@ -104,13 +113,12 @@ class Store:
 
     def _bundle(self, waiting: list[Waiting], size: int, source: str) -> Line:
         writer = Writer(self.folder)
-        line = Line("", 0, "", size, [], round(time.time(), 3), source)
+        line = Line("", 0, "", size, round(time.time(), 3), source)
         for each in waiting:
-            data = each.path.read_bytes()
-            writer.write(padded(data, size))
-            line.segments.append([*each.key, each.scan.header.first, each.scan.last])
-            if each.growing:
-                line.growing.append([*each.key, each.scan.end])
+            writer.write(padded(each.path.read_bytes(), size))
+            found = each.scan
+            grown = found.end if each.growing else None
+            line.segments.append(Segment(*each.key, found.header.first, found.last, grown))
         line.path, line.size, line.sha256 = writer.close()
         self.manifest.append(line)
         self.damage.mended(line.path)
@@ -118,14 +126,14 @@ class Store:
 
     def known(self, key: Key) -> bytes | None:
         """What a bundle has of a segment that was still growing."""
-        there = self.damage.copies().get(key)
+        there = self.damage.copy(key)
         if there is None or there.grown is None:
             return None
         return self._bytes(there)[: there.grown]
 
     def has_damage(self, key: Key, data: bytes) -> bool:
         """Has a bundle of a segment that was still growing the same damage, byte for byte?"""
-        there = self.damage.copies().get(key)
+        there = self.damage.copy(key)
         if there is None or there.grown is None:
             return False
         here = self._bytes(there).rstrip(b"\xff")
@@ -162,7 +170,7 @@ def _scanned(path: Path) -> Scan:
 
 def sweep(manifest: Manifest) -> None:
     """Remove the bundles that no line has, of a run that was killed between the two."""
-    named = {line.path for line in manifest.lines}
+    named = {line.path for line in manifest.lines()}
     for path in (manifest.folder / BUNDLES).glob("*.smq"):
         if f"{BUNDLES}/{path.name}" not in named and _BUNDLE.fullmatch(path.name):
             path.unlink()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..errors import ToolError
 from .manifest import Copy
-from .segments import HEADER, Header, NotASegment, header, scan
+from .segments import HEADER_SIZE, Header, NotASegment, header, scan
 
 Held = Callable[[Copy], bytes | None]  # what its bundle has of it, if that can be read
 _CONF = "/slotmq.conf"
@@ -72,7 +72,7 @@ class Files:
 
     def headers(self) -> list[Header]:
         """The headers of all segments; what is none is told of in `refused`."""
-        for printed in self._line.run(_LIST.format(folder=self._folder, header=HEADER.size)
+        for printed in self._line.run(_LIST.format(folder=self._folder, header=HEADER_SIZE)
                                       ).splitlines():  # fmt: skip
             path, size, beginning = ast.literal_eval(printed)
             try:

@@ -5,12 +5,14 @@ commands
     more_commands.py   live, optimize, sql, pack
     demo.py            the demo
 reading
-    segment.py         parses one segment; standard library only
     decode.py          the decoder: segments to Arrow batches
-    manifest.py        the bundles of a harvest folder, divided into tasks
+    manifest.py        the bundles of a harvest folder, divided into tasks (harvest/segments.py
+                       parses what they have)
     harvest_source.py  Spark source `slotmq`: a harvest folder
 tables
+    folder.py          a folder here or in an object store
     lake.py            the folder of Delta tables: files, transactions, locks
+    optimize.py        fewer files, and old ones deleted
     schemas.py, columns.py  the columns of every table, and docs/columns.md
     engine.py          runs tasks, in this process or in Spark's
     bronze.py          bronze and quarantine

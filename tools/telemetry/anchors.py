@@ -18,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .segment import TICKS_PERIOD
+from ..harvest.segments import TICKS_PERIOD
 
 MS = 1_000_000  # ns
 ROUNDED = 2 * MS

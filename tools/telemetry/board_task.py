@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
-from . import segment as s
+from ..harvest import segments as s
 from .anchors import NTP, Anchor
 from .bounds import UNKNOWN, Bound, Piece
 from .clock import Boot, Stretch

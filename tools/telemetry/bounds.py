@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..harvest.segments import TICKS_PERIOD
 from .anchors import DRIFT_PPM, MS, Anchor
-from .segment import TICKS_PERIOD
 
 ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"
 OWN = "own"  # of the board's own clock, for which nobody vouches

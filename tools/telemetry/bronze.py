@@ -1,8 +1,8 @@
 """Bronze and quarantine: decodes the lines of the manifest that they do not have yet.
 
-A transaction of either table says how many lines of a harvest folder it has. The folder is known
-by its first line, and is checked by a hash of all lines that were read, so that it may be moved
-and compacted; several folders may fill the same tables.
+A transaction of either table says how many lines of a harvest folder it has, and a checksum of
+them. The folder is known by its id, so that it may be moved and compacted; several folders may
+fill the same tables.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ToolError
+from ..harvest.manifest import Key, Manifest, has_one
 from . import manifest
 from .decode import Place, frames_of
 from .decode import decode as decode_bytes
 from .engine import Engine, Work
+from .folder import Folder
 from .lake import File, Lake, write
-from .manifest import NAME as MANIFEST
-from .manifest import Bundle, Key, Part
+from .manifest import Bundle, Part
 from .schemas import BRONZE, QUARANTINE, Table
 
 _OPEN = re.compile(r"([0-9a-f]{16})-([0-9a-f]{8})-([0-9a-f]{8})")
@@ -40,54 +41,68 @@ class Taken:
     last: int
 
 
-def ingest(engine: Engine, harvest: Path, lake: Lake) -> Taken:
+def ingest(engine: Engine, harvest: Folder | Path, lake: Lake) -> Taken:
     """Read the lines that bronze has not got, and the segments that boards are still writing;
     running it again does nothing."""
+    folder = Folder(harvest)
     with lake.locked("bronze"):
-        bundles = manifest.read(harvest) if (harvest / MANIFEST).exists() else []
-        taken = Taken(done(lake, BRONZE, harvest, bundles), len(bundles))
-        # A run that was killed between its two transactions has left one of them to do.
-        late = min(done(lake, QUARANTINE, harvest, bundles), taken.first)
-        if late < taken.first:
-            found = decode(engine, harvest, bundles[late : taken.first], lake.folder)
-            _commit(lake, QUARANTINE, found, (), bundles[: taken.first])
-        found = decode(engine, harvest, bundles[taken.first :], lake.folder)
-        fresh, old = _open_ones(harvest, lake)
-        if taken.first < taken.last or fresh or old:
-            _commit(lake, BRONZE, [*found, *fresh], old, bundles)
-        if taken.first < taken.last:
-            _commit(lake, QUARANTINE, found, (), bundles)
-        return taken
+        if not _is_there(folder):
+            fresh, old = _open_ones(folder, lake, None)
+            if fresh:
+                lake.commit(BRONZE, fresh, old)
+            return Taken(0, 0)
+        with manifest.opened(folder) as lines:
+            return _ingest(engine, lines, folder, lake)
 
 
-def _commit(
-    lake: Lake, table: Table, found: Iterable[File], removed: Sequence[str],
-    bundles: Sequence[Bundle],
-) -> None:  # fmt: skip
-    marks = {_folder(bundles): len(bundles), _read(bundles): len(bundles)} if bundles else {}
-    lake.commit(table, [f for f in found if f.table == table.name], removed, marks)
+def _is_there(folder: Folder) -> bool:
+    """Whether anything is sealed yet."""
+    return folder.is_remote or has_one(folder / ".")
 
 
-def growing(harvest: Path) -> dict[Key, Path]:
+def _ingest(engine: Engine, lines: Manifest, harvest: Folder, lake: Lake) -> Taken:
+    taken = Taken(done(lake, BRONZE, lines), lines.count())
+    # A run that was killed between its two transactions has left one of them to do.
+    late = min(done(lake, QUARANTINE, lines), taken.first)
+    marks = {f"harvest-{lines.id}": _mark(lines, taken.last)}
+    if late < taken.first:
+        missed = manifest.bundles(lines.lines(late, taken.first))
+        some = [f for f in decode(engine, harvest, missed, lake.folder) if _is_bad(f)]
+        lake.commit(QUARANTINE, some, (), {f"harvest-{lines.id}": _mark(lines, taken.first)})
+    new = manifest.bundles(lines.lines(taken.first, taken.last))
+    found = decode(engine, harvest, new, lake.folder)
+    fresh, old = _open_ones(harvest, lake, lines)
+    if new or fresh or old:
+        lake.commit(BRONZE, [*(f for f in found if not _is_bad(f)), *fresh], old, marks)
+    if new:
+        lake.commit(QUARANTINE, [f for f in found if _is_bad(f)], (), marks)
+    return taken
+
+
+def _is_bad(file: File) -> bool:
+    return file.table == QUARANTINE.name
+
+
+def _growing(harvest: Folder) -> dict[Key, Path]:
     """The segments that boards are still writing, as far as they were fetched (live)."""
     found = {}
-    for file in harvest.glob("partial/*.open"):
+    for file in [] if harvest.is_remote else (harvest / ".").glob("partial/*.open"):
         if match := _OPEN.fullmatch(file.stem):
             found[match[1], int(match[2], 16), int(match[3], 16)] = file
     return found
 
 
-def _open_ones(harvest: Path, lake: Lake) -> tuple[list[File], list[str]]:
+def _open_ones(
+    harvest: Folder, lake: Lake, lines: Manifest | None
+) -> tuple[list[File], list[str]]:
     """Files of what growing segments have now, and those that they replace, or a bundle does."""
     there: dict[Key, tuple[int, str]] = {}
     for path in lake.files(BRONZE):
         if match := _OPEN_FILE.fullmatch(path):
             key = match[1], int(match[2], 16), int(match[3], 16)
             there[key] = int(match[4]), path
-    now = growing(harvest)
-    if not (there or now):
-        return [], []
-    sealed = manifest.segments(harvest) if (harvest / MANIFEST).exists() else set()
+    now = _growing(harvest)
+    sealed = {key for key in {*there, *now} if lines and lines.copies(key=key)}
     fresh, old = [], [path for key, (_, path) in there.items() if key in sealed]
     for key, file in now.items():
         data, (size, before) = file.read_bytes(), there.get(key, (0, ""))
@@ -96,38 +111,36 @@ def _open_ones(harvest: Path, lake: Lake) -> tuple[list[File], list[str]]:
         place = Place(file.name, -1, 0, int(file.stat().st_mtime * 1000))
         name = f"open-{key[1]:08x}-{key[2]:08x}-{len(data)}"
         some = written(lake.folder, decode_bytes(data, len(data), place, sealed=False), name)
-        fresh += [one for one in some if one.table == BRONZE.name]
+        fresh += [one for one in some if not _is_bad(one)]
         old += [before] if before else []
     return fresh, old
 
 
-def done(lake: Lake, table: Table, harvest: Path, bundles: Sequence[Bundle]) -> int:
+def done(lake: Lake, table: Table, lines: Manifest) -> int:
     """How many lines of a harvest folder the table has."""
-    lines = lake.marked(table, _folder(bundles)) or 0 if bundles else 0
-    if lines and (lines > len(bundles) or lake.marked(table, _read(bundles[:lines])) != lines):
+    mark = lake.marked(table, f"harvest-{lines.id}") or 0
+    count = mark >> 32 or mark  # of a text manifest there is no more than the number
+    if count > lines.count() or mark not in (count, _mark(lines, count)):
         raise ToolError(
-            f"{harvest} begins like a harvest folder that {lake.folder} has read, and is another:"
-            " use one folder of tables for each of the two"
+            f"{lines.folder} begins like a harvest folder that {lake.folder} has read, and is"
+            " another: use one folder of tables for each of the two"
         )
-    return lines
+    return count
 
 
-def _folder(bundles: Sequence[Bundle]) -> str:
-    return f"harvest-{manifest.mark(bundles[:1])[:16]}"
-
-
-def _read(bundles: Sequence[Bundle]) -> str:
-    return f"lines-{manifest.mark(bundles)[:16]}"
+def _mark(lines: Manifest, count: int) -> int:
+    """How many lines, and which."""
+    return count << 32 | lines.history(count)
 
 
 def decode(
-    engine: Engine, harvest: Path, bundles: Sequence[Bundle], target: Path | None
+    engine: Engine, harvest: Folder, bundles: Sequence[Bundle], target: Folder | None
 ) -> list[File]:
     """Every frame of the bundles into files below `target`; without one they are counted only."""
     size = sum(bundle.size for bundle in bundles)
     limit = min(max(size // 16, _LEAST), _MOST)
     work = [
-        {"harvest": str(harvest.absolute()), "target": target and str(target),
+        {"harvest": str(harvest), "target": target and str(target),
          "parts": [asdict(part) for part in parts]}
         for parts in manifest.parts(bundles, limit)
     ]  # fmt: skip
@@ -137,15 +150,15 @@ def decode(
 def decoded(work: Work) -> Iterator[File]:
     """The files of a task."""
     parts = (Part(Bundle(**part["bundle"]), part["start"], part["end"]) for part in work["parts"])
-    batches = (b for p in parts for b in frames_of(Path(work["harvest"]), p))
+    batches = (b for p in parts for b in frames_of(Folder(work["harvest"]), p))
     if work["target"] is None:
         yield File("", "", 0, sum(batch.num_rows for batch in batches))
     else:
-        yield from written(Path(work["target"]), batches)
+        yield from written(Folder(work["target"]), batches)
 
 
 def written(
-    folder: Path, batches: Iterable[pa.RecordBatch], name: str | None = None
+    folder: Folder, batches: Iterable[pa.RecordBatch], name: str | None = None
 ) -> Iterator[File]:
     """A file of good frames, and one of bad ones, for each board."""
     found: dict[tuple[str, str | None], list[pa.Table]] = defaultdict(list)

@@ -2,8 +2,9 @@
 
 A file of silver is called by a hash of the files of bronze and quarantine that it was made from,
 and one of gold by a hash of those of silver: so what is up to date shows by the names of the
-files, and a run that was killed is simply repeated. The last table that a step commits (messages,
-boards) has a file for each board that is done.
+files (one that several were put together to counts as these), and a run that was killed is simply
+repeated. The last table that a step commits (messages, boards) has a file for each board that is
+done.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, dataclass, field
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -22,12 +23,37 @@ import pyarrow.parquet as pq
 
 from . import corrections, gold, gold_health, names, silver
 from .engine import Engine, Task, Work
+from .folder import Folder
 from .lake import File, Lake, board_of, write
 from .names import Named
 from .schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
-_MADE = "3"  # another number lets all be made anew: for another way to make it
-Files = dict[str, dict[str, list[str]]]  # by board and table, their paths
+_MADE = "4"  # another number lets all be made anew: for another way to make it
+TOGETHER = "of-"  # begins the name of a file that several were put together to; the rest says them
+
+
+@dataclass
+class Source:
+    """The files that tables of a board are made of."""
+
+    files: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # by table
+    size: int = 0  # bytes
+
+    def name(self, board: str, told: Any) -> str:
+        """What a file that is made of these is called; `told`: by people."""
+        made_of = sorted((table, together(paths)) for table, paths in self.files.items())
+        return hashlib.sha256(repr((_MADE, board, made_of, told)).encode()).hexdigest()[:24]
+
+
+def together(paths: Iterable[str]) -> int:
+    """The same for all orders of files, and for those that they are put together to."""
+    return sum(_number(PurePosixPath(path).stem) for path in paths) % (1 << 128)
+
+
+def _number(name: str) -> int:
+    if name.startswith(TOGETHER):
+        return int(name.removeprefix(TOGETHER), 16)
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "big")
 
 
 def build_silver(engine: Engine, lake: Lake) -> int:
@@ -50,38 +76,33 @@ def build_gold(engine: Engine, lake: Lake) -> int:
         return _build(engine, lake, sources, GOLD, make_gold, called)
 
 
-def _of_boards(lake: Lake, tables: Iterable[Table]) -> Files:
-    found: Files = defaultdict(lambda: defaultdict(list))
+def _of_boards(lake: Lake, tables: Iterable[Table]) -> dict[str, Source]:
+    found: dict[str, Source] = defaultdict(Source)
     for table in tables:
-        for path in lake.files(table):
+        for path, size in lake.sizes(table).items():
             if (board := board_of(path)) is not None:
-                found[board][table.name].append(path)
+                found[board].files[table.name].append(path)
+                found[board].size += size
     return found
 
 
 def _build(
-    engine: Engine, lake: Lake, sources: Files, tables: dict[str, Table],
+    engine: Engine, lake: Lake, sources: dict[str, Source], tables: dict[str, Table],
     make: Any, known: Mapping[str, Any],
 ) -> int:  # fmt: skip
     *_, last = tables.values()
     there = {PurePosixPath(path).stem for path in lake.files(last)}
     work: list[Work] = []
-    for board, files in sorted(sources.items()):
-        told = known.get(board)  # by people
-        made_of = repr((_MADE, board, sorted((t, sorted(p)) for t, p in files.items()), told))
-        name = hashlib.sha256(made_of.encode()).hexdigest()[:24]
+    for board, source in sorted(sources.items()):
+        told = known.get(board)
+        name = source.name(board, told)
         if name not in there:
-            work.append({"board": board, "name": name, "files": files, "told": told})
+            work.append({"board": board, "name": name, "files": source.files, "told": told})
     if work:
         task: Task = partial(make, lake.folder)
-        made = engine.run(task, work, _size(lake.folder, work))
+        made = engine.run(task, work, sum(sources[each["board"]].size for each in work))
         _commit(lake, tables.values(), {each["board"] for each in work}, made)
     return len(work)
-
-
-def _size(folder: Path, work: Iterable[Work]) -> int:
-    paths = (folder / t / p for each in work for t, some in each["files"].items() for p in some)
-    return sum(path.stat().st_size for path in paths)
 
 
 def _commit(lake: Lake, tables: Iterable[Table], boards: set[str], made: list[File]) -> None:
@@ -97,11 +118,12 @@ def _commit(lake: Lake, tables: Iterable[Table], boards: set[str], made: list[Fi
         lake.commit(table, new, sorted(there - added))
 
 
-def read(folder: Path, table: Table, paths: Iterable[str], board: str) -> pa.Table:
+def read(folder: Folder, table: Table, paths: Iterable[str]) -> pa.Table:
     """These files, with the columns that are in their paths."""
     found = []
     for path in paths:
-        rows = pq.ParquetFile(folder / table.name / path).read()
+        with folder.open(f"{table.name}/{path}") as file:
+            rows = pq.ParquetFile(file).read()
         for part in table.parts:
             whose = pa.array([board_of(path, part)], pa.string()).take(
                 pa.array([0] * rows.num_rows, pa.int8())
@@ -111,11 +133,11 @@ def read(folder: Path, table: Table, paths: Iterable[str], board: str) -> pa.Tab
     return pa.concat_tables(found) if found else table.schema.empty_table()
 
 
-def make_silver(folder: Path, work: Work) -> Iterator[File]:
+def make_silver(folder: Folder, work: Work) -> Iterator[File]:
     """The files of a board."""
     board, files, name = work["board"], work["files"], work["name"]
-    frames = read(folder, BRONZE, files.get("bronze", ()), board)
-    bad = read(folder, QUARANTINE, files.get("quarantine", ()), board).to_pylist()
+    frames = read(folder, BRONZE, files.get("bronze", ()))
+    bad = read(folder, QUARANTINE, files.get("quarantine", ())).to_pylist()
     for table, rows in silver.of_board(board, frames, bad, dict(work["told"] or ())).items():
         if table != "bridged":
             yield write(folder, SILVER[table], rows, name, board)
@@ -125,12 +147,10 @@ def make_silver(folder: Path, work: Work) -> Iterator[File]:
             yield write(folder, BRIDGED, some, name, origin, board)
 
 
-def make_gold(folder: Path, work: Work) -> Iterator[File]:
+def make_gold(folder: Folder, work: Work) -> Iterator[File]:
     """The files of a board."""
     board, files, name = work["board"], work["files"], work["name"]
-    told = gold.Silver(
-        **{n: read(folder, t, files.get(t.name, ()), board) for n, t in SILVER.items()}
-    )
+    told = gold.Silver(**{n: read(folder, t, files.get(t.name, ())) for n, t in SILVER.items()})
     sent = gold.Sent(told)
     timed = gold.Numbers(sent)
     for table, rows in {

@@ -25,9 +25,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from ..harvest.segments import TICKS_PERIOD
 from .anchors import DRIFT_PPM, HARVEST_SLACK_MS, MS, Anchor, believed
 from .bounds import ANCHORED, BETWEEN, UNKNOWN, Bound, Piece, tightened
-from .segment import TICKS_PERIOD
 
 LIFE = 10_000  # boots that are further apart are of two lives
 

@@ -97,7 +97,7 @@ gold/boards.last time of the last message whose time is known to the hour
 last_seq number of the last missing record; null: its end is unknown
 least_heap least free bytes that were recorded
 levels the topic, split at /
-line line of the harvest's MANIFEST.jsonl, from 0; -1: a segment that is still written
+line line of the harvest's MANIFEST.sqlite, from 0; -1: a segment that is still written
 lost how many records; null: unknown
 gold/boards.lost how many records are known to be lost
 max greatest value

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ToolError
-from ..harvest.manifest import locked
-from . import demo, manifest, more_commands
+from ..harvest.manifest import has_one, locked
+from . import demo, more_commands
 from . import master as masters
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ _NAMES = {
     "deltalake": "Delta",
 }
 _folder = click.Path(path_type=Path, file_okay=False)
-_harvest = click.argument("harvest", type=_folder)
-_lake = click.argument("tables", type=_folder)
+_anywhere = click.Path(file_okay=False)  # or s3://BUCKET/PATH
+_harvest = click.argument("harvest", type=_anywhere)
+_lake = click.argument("tables", type=_anywhere)
 _master = click.option(
     "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
 )
@@ -66,7 +67,8 @@ def telemetry() -> None:
     HARVEST is a folder that `slotmq harvest` fills. TABLES is a folder that these commands
     fill: bronze has each record as it was decoded; silver has each message and event once,
     with its time; gold has figures, such as traffic, gaps and sensors that stand still. All
-    are Delta tables, which other programs may read at any time.
+    are Delta tables, which other programs may read at any time. Both may be in an object store
+    (s3://BUCKET/PATH).
     """
 
 
@@ -101,19 +103,20 @@ def engine(master: str | None) -> Engine:
 @_harvest
 @_lake
 @_master
-def ingest(harvest: Path, tables: Path, master: str | None) -> None:
+def ingest(harvest: str, tables: str, master: str | None) -> None:
     """Add what is new in HARVEST to TABLES: bronze, silver and gold.
 
     Of silver and gold only the boards are made anew that have something new. Spark starts only
     if there is much to do, or with --master.
     """
-    lines = manifest.read(harvest)
     runner = engine(master)
-    from . import bronze
+    from . import bronze, manifest
+    from .folder import Folder
     from .lake import Lake
 
+    lines = manifest.read(Folder(harvest))
     lake = Lake(tables).made()
-    taken = bronze.ingest(runner, harvest, lake)
+    taken = bronze.ingest(runner, Folder(harvest), lake)
     there = sum(bool(line.path) for line in lines)  # a line without a path was merged into another
     new = sum(bool(line.path) for line in lines[taken.first :])
     click.echo(f"bronze: {new} new bundles, {there} in total")
@@ -124,7 +127,7 @@ def ingest(harvest: Path, tables: Path, master: str | None) -> None:
 @telemetry.command()
 @_lake
 @_master
-def build(tables: Path, master: str | None) -> None:
+def build(tables: str, master: str | None) -> None:
     """Make silver and gold of what is new in bronze, as ingest does."""
     runner = engine(master)
     from .lake import Lake
@@ -146,7 +149,7 @@ def _build(runner: Engine, lake: Lake) -> None:
               help="Only this board, by name or id; repeatable [all].")  # fmt: skip
 @click.option("--site", "sites", multiple=True, metavar="NAME",
               help="Only the boards of this site; repeatable [all].")  # fmt: skip
-def report(tables: Path, file: Path, boards: tuple[str, ...], sites: tuple[str, ...]) -> None:
+def report(tables: str, file: Path, boards: tuple[str, ...], sites: tuple[str, ...]) -> None:
     """Write an HTML page with charts of gold to FILE. It needs no other file."""
     installed(*_FOR_TABLES, "altair", "jinja2", "vl_convert")
     from . import report as page
@@ -174,7 +177,7 @@ def report(tables: Path, file: Path, boards: tuple[str, ...], sites: tuple[str, 
               help="Messages, pauses and other steps in each boot of a board.")  # fmt: skip
 def season(harvest: Path, seed: int, boards: int, steps: int) -> None:
     """Generate recordings of simulated boards, weeks long, in HARVEST."""
-    if (harvest / "MANIFEST.jsonl").exists():
+    if has_one(harvest):
         raise ToolError(f"{harvest} already contains a harvest")
     generate(harvest, seed, boards, steps)
 
@@ -186,8 +189,8 @@ def generate(harvest: Path, seed: int = 1, boards: int = 4, steps: int = 400) ->
 
     knobs = Knobs(boards=boards, steps=steps, segment_size=4096, ring=16, silences=0.01)
     with locked(harvest) as there:
-        before = len(there.lines)
-        lived = live(harvest, seed, knobs, before)
+        before = there.count()
+    lived = live(harvest, seed, knobs, before)
     records = len({(t.entry.board, t.entry.boot, t.entry.seq) for t in lived.harvest.taken})
     bundles = lived.harvest.lines - before
     click.echo(f"season: {boards} boards, {bundles} bundles, {records:,} records")

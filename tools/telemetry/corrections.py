@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import ToolError
+from .folder import Folder
 from .names import is_id, tables_of
 
 FILE = "clocks.toml"
@@ -19,10 +20,11 @@ Corrections = Mapping[int, int]  # ms, by boot
 NONE: Corrections = {}
 
 
-def read(folder: Path) -> dict[str, Corrections]:
+def read(where: Path | Folder) -> dict[str, Corrections]:
     """By board; {} without the file. ToolError: it is not as it must be."""
-    path = folder / FILE
-    told = tables_of(path)
+    folder = Folder(where)
+    path = f"{folder}/{FILE}"
+    told = tables_of(folder, FILE)
     for board, boots in told.items():
         if not is_id(board):
             raise ToolError(f"{path}, [{board}]: a board's id has 16 hex digits, in lower case")

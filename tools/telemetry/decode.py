@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from . import segment as s
+from ..harvest import segments as s
+from .folder import Folder
 from .manifest import Part
 
 SCHEMA = pa.schema(
@@ -95,8 +96,8 @@ def _walk(data: bytes, segment_size: int, *, sealed: bool) -> _Found:
     found = _Found([], [], [], [])
     for start in range(0, len(data), segment_size):
         try:
-            header = s.read_header(view, start)
-        except s.BadSegment as error:
+            header = s.header(view, start)
+        except s.NotASegment as error:
             found.bad.append(_Bad(start, str(error)))
             continue
         end = min(start + segment_size, len(data))
@@ -253,13 +254,13 @@ def bad_batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def frames_of(folder: Path, part: Part) -> Iterator[Any]:
+def frames_of(folder: Folder | Path, part: Part) -> Iterator[Any]:
     """Arrow batches of one part; a bundle that is missing or cut is a bad frame."""
     bundle = part.bundle
     place = Place(bundle.path, bundle.line, part.start, bundle.harvested_ms)
     step = max(1, CHUNK // bundle.segment_size) * bundle.segment_size
     try:
-        with (folder / bundle.path).open("rb") as file:
+        with Folder(folder).open(bundle.path) as file:
             file.seek(part.start)
             for start in range(part.start, part.end, step):
                 data = file.read(min(step, part.end - start))
@@ -269,7 +270,7 @@ def frames_of(folder: Path, part: Part) -> Iterator[Any]:
                     yield _missing(place._replace(offset=start + len(data)), "cut bundle")
                     return
     except OSError as error:
-        yield _missing(place, f"unreadable bundle: {error.strerror}")
+        yield _missing(place, f"unreadable bundle: {error.strerror or error}")
 
 
 def _missing(place: Place, reason: str) -> Any:

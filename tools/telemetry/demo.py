@@ -150,6 +150,7 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
     Everything is written to FOLDER, which must be empty or not exist.
     """
     from ..harvest.command import harvest as fetch
+    from ..harvest.manifest import locked
     from . import command, manifest, names
     from .season import greenhouse
     from .season.world import DAY
@@ -164,7 +165,8 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
 
     sent = field(folder, harvest)
     click.echo(f"demo: {BOARDS} boards recorded {sent} messages and a power cut in each boot")
-    ids = sorted({board for board, _, _ in manifest.segments(bundles)})
+    with locked(bundles) as lines:
+        ids = sorted({board for board, _, _ in lines.copies()})
     called = "".join(f'[{board}]\nname = "bench {i}"\nsite = "bench"\n\n'
                      for i, board in enumerate(ids, 1))  # fmt: skip
     if generated:

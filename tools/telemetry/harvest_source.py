@@ -8,7 +8,6 @@ The offset of the stream is the number of manifest lines that were read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -29,6 +28,7 @@ from pyspark.sql.types import StructType
 
 from . import manifest
 from .decode import SCHEMA, frames_of
+from .folder import Folder
 from .manifest import Part
 
 NAME = "slotmq"
@@ -40,7 +40,7 @@ class _Work(InputPartition):
         super().__init__(list(parts))
 
 
-def _read(folder: Path, partition: InputPartition) -> Iterator[Any]:
+def _read(folder: Folder, partition: InputPartition) -> Iterator[Any]:
     # Spark asks for a partition of nothing where there are none.
     for part in partition.value or []:
         yield from frames_of(folder, part)
@@ -48,7 +48,7 @@ def _read(folder: Path, partition: InputPartition) -> Iterator[Any]:
 
 class _Reader(DataSourceReader):
     def __init__(self, options: dict[str, str]) -> None:
-        self._folder = Path(options["path"])
+        self._folder = Folder(options["path"])
         self._first = int(options.get("first", "0"))
         self._last = int(options["last"]) if "last" in options else None
 
@@ -62,7 +62,7 @@ class _Reader(DataSourceReader):
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: dict[str, str]) -> None:
-        self._folder = Path(options["path"])
+        self._folder = Folder(options["path"])
         limit = options.get("maxbundlespertrigger")
         self._limit = int(limit) if limit else None
         self._target: int | None = None

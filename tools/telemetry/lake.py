@@ -1,8 +1,10 @@
 """The folder of tables: Delta tables, whose files tasks write and the driver commits.
+It is on this computer or in an object store (folder.py).
 
     bronze, quarantine          a row for each frame; grow
     silver/NAME, gold/NAME      of each board the files are replaced when it has something new
-    .NAME.lock                  held by the process that writes; contains its id and computer
+    .NAME.lock                  held by the process that writes; contains its id and computer. In
+                                an object store Delta finds two writers at their commits
 
 All are partitioned by board. A reader sees what the log of a table names, and nothing else of
 what lies in its folder. Files that are no longer named stay for readers of older versions, until
@@ -15,12 +17,12 @@ import fcntl
 import json
 import os
 import platform
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
-from uuid import uuid4
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,9 +31,11 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from ..errors import ToolError
-from ..harvest.manifest import NAME as MANIFEST
+from ..harvest import manifest
+from .folder import Folder
 from .schemas import Table
 
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
 _NOBODY = "__HIVE_DEFAULT_PARTITION__"
 _REPEATED = ["boot", "segment", "type", "flags", "client", "topic", "line", "harvested_ms",
              "clock", "levels.list.element", "kind", "event", "field", "reason"]  # fmt: skip
@@ -46,43 +50,43 @@ class File(NamedTuple):
     rows: int
 
 
-def write(folder: Path, table: Table, rows: pa.Table, name: str, *whose: str | None) -> File:
+def write(
+    folder: Folder | Path, table: Table, rows: pa.Table, name: str, *whose: str | None
+) -> File:
     """Write a file of the partition `whose`; the same name again replaces it as a whole."""
     parts = (f"{part}={one or _NOBODY}" for part, one in zip(table.parts, whose, strict=True))
     path = "/".join((*parts, f"{name}.parquet"))
-    target = folder / table.name / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = target.with_name(f".{name}.{uuid4().hex}")
     chosen = rows.select(table.in_files.names).cast(table.in_files)
     repeated = [n for n in _REPEATED if n.partition(".")[0] in table.in_files.names]
-    with fresh.open("wb") as file:
+
+    def fill(file: Any) -> None:
         pq.write_table(
             chosen, file, compression="zstd", use_dictionary=repeated or False,
             row_group_size=256 << 10, store_schema=False,
         )  # fmt: skip
-        if table.is_source:
-            file.flush()
-            os.fsync(file.fileno())
-    fresh.replace(target)
-    return File(table.name, path, target.stat().st_size, rows.num_rows)
+
+    size = Folder(folder).write(f"{table.name}/{path}", fill, synced=table.is_source)
+    return File(table.name, path, size, rows.num_rows)
 
 
 class Lake:
     """A folder with tables."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()
+    def __init__(self, folder: Path | str | Folder) -> None:
+        self.folder = Folder(folder)
+        self._held: dict[str, DeltaTable] | None = None  # tables as they were, while locked
 
     def made(self) -> Lake:
         """The same, once the folder is there."""
-        if (self.folder / MANIFEST).exists():
+        if any(map(self.folder.has, (manifest.NAME, manifest.OLD))):
             raise ToolError(
                 f"{self.folder} is a harvest folder; tables need a folder of their own"
             )
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ToolError(f"{self.folder}: {error.strerror}") from None
+        if not self.folder.is_remote:
+            try:
+                Path(self.folder).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ToolError(f"{self.folder}: {error.strerror}") from None
         return self
 
     def need(self, table: Table) -> DeltaTable:
@@ -95,55 +99,67 @@ class Lake:
         return found
 
     def open(self, table: Table) -> DeltaTable | None:
-        """The table as it is now; None: there is none."""
-        path = self.folder / table.name
-        if not (path / "_delta_log").exists():
-            return None
-        try:
-            return DeltaTable(str(path))
-        except (DeltaError, OSError) as error:
-            raise ToolError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+        """The table as it is now, or was when it was locked; None: there is none."""
+        held = self._held if self._held is not None else {}
+        if table.name not in held:
+            where = f"{self.folder}/{table.name}"
+            try:
+                if not DeltaTable.is_deltatable(where):
+                    return None
+                held[table.name] = DeltaTable(where)
+            except (DeltaError, OSError) as error:
+                raise ToolError(f"{where} cannot be read: {_line(error)}") from None
+        return held[table.name]
 
     def files(self, table: Table) -> list[str]:
         """The paths of the files that the table has now."""
+        return [*self.sizes(table)]
+
+    def sizes(self, table: Table) -> dict[str, int]:
+        """The same, with their bytes."""
         found = self.open(table)
-        return (
-            [] if found is None else pa.table(found.get_add_actions()).column("path").to_pylist()
-        )
+        if found is None:
+            return {}
+        there = pa.table(found.get_add_actions())
+        names = ("path", "size_bytes")
+        return dict(zip(*(there.column(name).to_pylist() for name in names), strict=True))
 
     def rows(self, table: Table) -> pa.Table:
         """All of a table, which has few."""
-        path = self.folder / table.name
         try:
             return self.need(table).to_pyarrow_table()
         except (DeltaError, OSError, pa.ArrowException) as error:
-            why = " ".join(str(error).split())
-            raise ToolError(f"{path} cannot be read: {why}") from None
+            raise ToolError(f"{self.folder}/{table.name} cannot be read: {_line(error)}") from None
 
     def commit(
         self, table: Table, written: Iterable[File], removed: Sequence[str] = (),
-        marks: Mapping[str, int] = {},
+        marks: Mapping[str, int] = {}, *, is_new: bool = True,
     ) -> None:  # fmt: skip
-        """In one transaction. `marks` say what was done; `marked` tells of them."""
+        """In one transaction. `marks` say what was done; `marked` tells of them. Not `is_new`:
+        what is added has the rows of what is removed.
+
+        ToolError: somebody else has written the same since this process has locked it."""
+        where = f"{self.folder}/{table.name}"
         there = self.open(table)
-        if there is None:
-            path = str(self.folder / table.name)
-            there = DeltaTable.create(path, table.schema, partition_by=[*table.parts])
         at = int(time.time() * 1000)
         added = [
-            AddAction(f.path, f.size, _parts(f.path), at, True, json.dumps({"numRecords": f.rows}))
+            AddAction(f.path, f.size, _parts(f.path), at, is_new,
+                      json.dumps({"numRecords": f.rows}))
             for f in written
-        ]
-        gone = [RemoveAction(path, True, at, partition_values=_parts(path)) for path in removed]
+        ]  # fmt: skip
+        gone = [RemoveAction(path, is_new, at, partition_values=_parts(path)) for path in removed]
         told = [Transaction(name, number) for name, number in marks.items()]
         try:
+            if there is None:
+                there = DeltaTable.create(where, table.schema, partition_by=[*table.parts])
             there.create_write_transaction(
                 [*added, *gone], "append", there.schema(), [*table.parts],
                 commit_properties=CommitProperties(app_transactions=told),
             )  # fmt: skip
         except (DeltaError, OSError) as error:
-            why = " ".join(str(error).split())
-            raise ToolError(f"{self.folder / table.name}: {why}") from None
+            raise ToolError(f"{where}: {_line(error)}") from None
+        if self._held is not None:
+            self._held.pop(table.name, None)
 
     def marked(self, table: Table, name: str) -> int | None:
         """What `commit` was told last under this name."""
@@ -153,19 +169,34 @@ class Lake:
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """While nobody else writes the same here; ToolError says who does."""
-        with (self.folder / f".{name}.lock").open("a+") as lock:
+        with nullcontext() if self.folder.is_remote else _file_locked(self.folder, name):
+            self._held = {}
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.seek(0)
-                who = lock.read().strip() or "another process"
-                raise ToolError(f"{self.folder}: {who} is writing {name}") from None
-            except OSError:
-                pass  # a file system without locks keeps nobody away
-            lock.truncate(0)
-            lock.write(f"process {os.getpid()} on {platform.node()}\n")
-            lock.flush()
-            yield
+                yield
+            finally:
+                self._held = None
+
+
+@contextmanager
+def _file_locked(folder: Folder, name: str) -> Iterator[None]:
+    with (folder / f".{name}.lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            who = lock.read().strip() or "another process"
+            raise ToolError(f"{folder}: {who} is writing {name}") from None
+        except OSError:
+            pass  # a file system without locks keeps nobody away
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {platform.node()}\n")
+        lock.flush()
+        yield
+
+
+def _line(error: Exception) -> str:
+    """What an error says, in one line without colours."""
+    return " ".join(_COLOUR.sub("", str(error)).split())
 
 
 def _parts(path: str) -> dict[str, str | None]:
@@ -177,12 +208,3 @@ def _parts(path: str) -> dict[str, str | None]:
 def board_of(path: str, part: str = "board") -> str | None:
     """Whose file it is."""
     return _parts(path)[part]
-
-
-def vacuum(lake: Lake, tables: Iterable[Table], hours: float) -> Iterator[tuple[str, int]]:
-    """Delete what no version of the last hours names; -> how many files, of each table."""
-    for table in tables:
-        found = lake.open(table)
-        if found is not None:
-            gone = found.vacuum(int(hours), dry_run=False, enforce_retention_duration=False)
-            yield table.name, len(gone)

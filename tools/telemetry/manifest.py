@@ -1,23 +1,23 @@
-"""Reads MANIFEST.jsonl of a harvest folder, and divides its bundles into the work of tasks.
+"""Reads the manifest of a harvest folder, and divides its bundles into the work of tasks.
 
 A line is written when its bundle is safe, so a bundle without a line does not count. The number of
-a line is the offset of the stream that Spark reads. (harvest/manifest.py writes the file.)
+a line is the offset of the stream that Spark reads. (harvest/manifest.py has the file.)
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import ToolError
+from ..harvest import manifest
+from ..harvest.manifest import NAME, Line, Manifest
+from .folder import Folder
 
-NAME = "MANIFEST.jsonl"
 TASK_BYTES = 4 << 20
-Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -40,58 +40,49 @@ class Part:
     end: int
 
 
-def count(folder: Path) -> int:
-    """How many lines there are."""
-    return len(_lines(folder))
+@contextmanager
+def opened(folder: Folder) -> Iterator[Manifest]:
+    """The manifest, to read only; of an object store a copy of it."""
+    if not folder.is_remote:
+        if (folder / manifest.OLD).exists():
+            with manifest.locked(folder / "."):
+                pass  # which takes it over
+        if not (folder / NAME).exists():
+            raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}")
+        with manifest.opened(folder.url, folder / NAME) as found:
+            yield found
+        return
+    try:
+        data = folder.read(NAME)
+    except OSError as error:
+        raise ToolError(f"{folder}: {' '.join(str(error).split())}") from None
+    if data is None:
+        raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}")
+    with tempfile.TemporaryDirectory(prefix="slotmq-") as here:
+        file = Path(here, NAME)
+        file.write_bytes(data)
+        with manifest.opened(folder.url, file) as found:
+            yield found
 
 
-def read(folder: Path, first: int = 0, last: int | None = None) -> list[Bundle]:
+def read(folder: Folder | Path, first: int = 0, last: int | None = None) -> list[Bundle]:
     """The bundles of the lines from `first` up to, not including, `last`."""
-    lines = _lines(folder)[first:last]
-    return [_bundle(folder, first + i, text) for i, text in enumerate(lines)]
+    with opened(Folder(folder)) as found:
+        return bundles(found.lines(first, last))
 
 
-def segments(folder: Path) -> set[Key]:
-    """Board, boot and number of all segments that bundles have."""
-    told = (json.loads(line).get("segments", ()) for line in _lines(folder))
-    return {(board, boot, number) for some in told for board, boot, number, *_ in some}
+def count(folder: Folder) -> int:
+    """How many lines there are."""
+    with opened(folder) as found:
+        return found.count()
 
 
-def _lines(folder: Path) -> list[str]:
-    """The whole lines; one without its end is still being written."""
-    try:
-        text = (folder / NAME).read_text()
-    except FileNotFoundError:
-        raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ToolError(f"{folder / NAME} cannot be read: {error}") from None
-    return text.split("\n")[:-1]
-
-
-def _bundle(folder: Path, line: int, text: str) -> Bundle:
-    where = f"{folder / NAME}, line {line + 1}"
-    try:
-        told: dict[str, Any] = json.loads(text)
-        bundle = Bundle(
-            line=line,
-            path=str(told["path"]),
-            size=int(told["size"]),
-            segment_size=int(told["segment_size"]),
-            harvested_ms=int(float(told["harvested"]) * 1000),
-        )
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise ToolError(f"{where}: not a manifest line: {error!r}") from None
-    if bundle.segment_size < 256 or bundle.size < 0:
-        raise ToolError(f"{where}: invalid sizes")
-    if Path(bundle.path).is_absolute() or ".." in Path(bundle.path).parts:
-        raise ToolError(f"{where}: {bundle.path} lies outside the folder")
-    return bundle
-
-
-def mark(bundles: Sequence[Bundle]) -> str:
-    """What tells these lines from another folder's; it stays when they are compacted."""
-    told = "".join(f"{each.segment_size} {each.harvested_ms}\n" for each in bundles)
-    return hashlib.sha256(told.encode()).hexdigest()
+def bundles(lines: Sequence[Line]) -> list[Bundle]:
+    """What reading takes of lines."""
+    return [
+        Bundle(each.line, each.path, each.size, each.segment_size, int(each.harvested * 1000))
+        for each in lines
+    ]
 
 
 def parts(bundles: Sequence[Bundle], limit: int = TASK_BYTES) -> Iterator[list[Part]]:

@@ -17,11 +17,12 @@ from ..deploy.options import user as user_option
 
 _EVERY_S = 5.0
 _folder = click.Path(path_type=Path, file_okay=False)
+_anywhere = click.Path(file_okay=False)  # or s3://BUCKET/PATH
 
 
 @click.command(short_help="Make tables while boards record.")
 @click.argument("harvest", type=_folder)
-@click.argument("tables", type=_folder)
+@click.argument("tables", type=_anywhere)
 @click.option(
     "--broker", "brokers", type=Address(), multiple=True, required=True,
     help="The boards' broker; repeatable.",
@@ -40,7 +41,7 @@ _folder = click.Path(path_type=Path, file_okay=False)
     "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
 )
 def live(
-    harvest: Path, tables: Path, brokers: tuple[tuple[str, int], ...], user: str | None,
+    harvest: Path, tables: str, brokers: tuple[tuple[str, int], ...], user: str | None,
     boards: tuple[str, ...], once: bool, every: float, seconds: float | None, master: str | None,
     password_file: Any, cafile: str | None,
 ) -> None:  # fmt: skip
@@ -60,27 +61,33 @@ def live(
         told=lambda text: click.echo(text) if text else None)  # fmt: skip
 
 
-@click.command(short_help="Delete files that no table needs any more.")
-@click.argument("tables", type=_folder)
+@click.command(short_help="Put small files together, and delete old ones.")
+@click.argument("tables", type=_anywhere)
 @click.option("--hours", type=click.FloatRange(0), default=168, show_default=True,
               help="How long readers may go on with an older version.")  # fmt: skip
-def optimize(tables: Path, hours: float) -> None:
-    """Delete the files of TABLES that only versions older than --hours have."""
-    from .command import installed
+@click.option(
+    "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
+)
+def optimize(tables: str, hours: float, master: str | None) -> None:
+    """Put small files of bronze in TABLES together, and delete files that only versions older
+    than --hours have."""
+    from .command import engine
 
-    installed("pyarrow", "deltalake")
-    from .lake import Lake, vacuum
+    runner = engine(master)
+    from .lake import Lake
+    from .optimize import compact, vacuum
     from .schemas import ALL, BRONZE
 
     lake = Lake(tables)
     lake.need(BRONZE)
+    click.echo(f"bronze: {compact(runner, lake)} files put together")
     for name, count in vacuum(lake, ALL, hours):
         click.echo(f"{name}: {count} files deleted")
 
 
 @click.command(short_help="Print SQL that makes views of the tables.")
-@click.argument("tables", type=_folder)
-def sql(tables: Path) -> None:
+@click.argument("tables", type=_anywhere)
+def sql(tables: str) -> None:
     """Print a view for each table of TABLES, for DuckDB, of the files that it has now."""
     from .command import installed
 
@@ -91,7 +98,7 @@ def sql(tables: Path) -> None:
     lake = Lake(tables)
     lake.need(BRONZE)
     for table in ALL:
-        files = [f"'{lake.folder / table.name / path}'" for path in lake.files(table)]
+        files = [f"'{lake.folder}/{table.name}/{path}'" for path in lake.files(table)]
         if files:
             listed = ",\n  ".join(files)
             click.echo(

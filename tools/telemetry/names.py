@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ToolError
+from .folder import Folder
 
 FILE = "boards.toml"
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -29,10 +30,11 @@ class Named:
     tags: tuple[str, ...] = ()
 
 
-def read(folder: Path) -> dict[str, Named]:
+def read(where: Path | Folder) -> dict[str, Named]:
     """By id; {} without the file. ToolError: it is not as it must be."""
-    path = folder / FILE
-    told = tables_of(path)
+    folder = Folder(where)
+    path = f"{folder}/{FILE}"
+    told = tables_of(folder, FILE)
     found = {board: _named(f"{path}, [{board}]", board, one) for board, one in told.items()}
     names = [one.name for one in found.values()]
     for name in names:
@@ -41,14 +43,12 @@ def read(folder: Path) -> dict[str, Named]:
     return found
 
 
-def tables_of(path: Path) -> dict[str, Any]:
+def tables_of(folder: Folder, name: str) -> dict[str, Any]:
     """A TOML file; {} without it. ToolError: it cannot be read."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
+        return tomllib.loads((folder.read(name) or b"").decode())
     except (OSError, ValueError) as error:
-        raise ToolError(f"{path} cannot be read: {error}") from None
+        raise ToolError(f"{folder}/{name} cannot be read: {error}") from None
 
 
 def is_id(board: str) -> bool:

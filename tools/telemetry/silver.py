@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..harvest import segments as s
 from . import payloads
-from . import segment as s
 from .anchors import DRIFT_PPM, MISSING, MS
 from .board_task import answers
 from .bounds import UNKNOWN

@@ -1,7 +1,7 @@
 """A broker with fake boards, the harvest command, and the contents of a harvest folder."""
 
 import hashlib
-import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,23 @@ class Folder:
         self.path = path
 
     def lines(self) -> list[dict[str, Any]]:
-        file = self.path / "MANIFEST.jsonl"
-        text = file.read_text() if file.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        file = self.path / "MANIFEST.sqlite"
+        if not file.exists():
+            return []
+        with sqlite3.connect(file) as rows:
+            rows.row_factory = sqlite3.Row
+            found = [dict(row) for row in rows.execute("select * from bundles order by line")]
+            for line in found:
+                asked = "select * from segments where line = ? order by place"
+                there = [[*row][2:] for row in rows.execute(asked, (line["line"],))]
+                line["segments"] = [segment[:5] for segment in there]
+                line["growing"] = [[*s[:3], s[5]] for s in there if s[5] is not None]
+            return found
+
+    def change(self, text: str, *values: object) -> None:
+        """Change the manifest by a statement of SQL."""
+        with sqlite3.connect(self.path / "MANIFEST.sqlite") as rows:
+            rows.execute(text, values)
 
     def segments(self) -> list[tuple[tuple[str, int, int], bytes]]:
         """Each of each bundle, once its line was found true."""

@@ -1,7 +1,6 @@
 """`slotmq harvest --compact` and the manifest: lines stay, small bundles are merged."""
 
 import fcntl
-import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from click.testing import CliRunner
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.compact import compact
-from slotmq_tools.harvest.manifest import Manifest, locked
+from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.harvest.store import Store
 from slotmq_tools.telemetry import manifest
 
@@ -72,9 +71,7 @@ def test_a_record_is_never_later_than_its_line_nor_much_earlier(folder: Folder) 
     boards = [recorder(f"{number:016x}", 20) for number in (3, 1, 2, 0)]
     for one in boards:
         kept(folder, one)
-    path = folder.path / "MANIFEST.jsonl"
-    lines = [line | {"harvested": 1000.0 + day} for day, line in enumerate(folder.lines())]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    folder.change("update bundles set harvested = 1000 + line")
     assert compacted(folder, 4 * 4096, 2 * 4096) == (4, 2)
     assert [line["harvested"] for line in folder.lines()] == [1000, 1001, 1002, 1003, 1001, 1003]
     there = [[segment[0] for segment in line["segments"]] for line in folder.lines()[4:]]
@@ -129,44 +126,16 @@ def test_a_damaged_bundle_is_not_compacted(folder: Folder) -> None:
     assert bundle.exists()
 
 
-def test_a_line_cut_by_a_crash_is_overwritten(folder: Folder) -> None:
-    kept(folder, recorder(A, 20))
-    path = folder.path / "MANIFEST.jsonl"
-    whole = path.read_bytes()
-    path.write_bytes(whole + b'{"path":"bundles/half')
-    assert len(Manifest(folder.path).lines) == 1
-    kept(folder, recorder(B, 20))
-    assert path.read_bytes().startswith(whole)
-    assert [json.loads(line)["segments"][0][0] for line in path.read_text().splitlines()] == [A, B]
-
-
 def test_two_harvests_at_once_and_a_manifest_of_something_else(folder: Folder) -> None:
     folder.path.mkdir()
     with (folder.path / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         result = CliRunner().invoke(main, ["harvest", str(folder.path), "--compact"])
         assert result.exit_code == 1 and "another harvest is running" in result.output
-    (folder.path / "MANIFEST.jsonl").write_text("hello\n")
+    (folder.path / "MANIFEST.sqlite").write_text("hello, this is no database\n" * 100)
     result = CliRunner().invoke(main, ["harvest", str(folder.path), "--compact"])
-    assert result.exit_code == 1 and "MANIFEST.jsonl:1: " in result.output
-
-
-WRONG = {"size": "1", "path": "../x", "segments": [1], "harvested": None, "growing": [["a", 1]]}
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["{}", '"hello"', "7", "[" * 3000, *({key: value} for key, value in WRONG.items())],
-    ids=str,
-)
-def test_a_wrong_manifest_line_is_named(folder: Folder, line: str | dict[str, object]) -> None:
-    kept(folder, recorder(A, 20))
-    path = folder.path / "MANIFEST.jsonl"
-    text = line if isinstance(line, str) else json.dumps(folder.lines()[0] | line)
-    path.write_text(path.read_text() + text + "\n")
-    result = CliRunner().invoke(main, ["harvest", str(folder.path), "--compact"])
-    assert result.exit_code == 1
-    assert result.output.startswith(f"Error: {path}:2: ") and result.output.count("\n") == 1
+    assert result.exit_code == 1 and result.output.count("\n") == 1
+    assert "MANIFEST.sqlite: file is not a database" in result.output
 
 
 def test_a_missing_folder_is_not_created(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_damaged_bundle_stays_while_what_would_replace_it_is_damaged_too(
     kept(folder, one)
     kept(folder, other)
     with locked(folder.path) as manifest:
-        lines = list(manifest.lines)
+        lines = manifest.filled(manifest.lines())
         both = b"".join((folder.path / line.path).read_bytes() for line in lines)
         rotten = folder.path / "bundles" / "both.smq"
         rotten.write_bytes(both[:300] + b"?" + both[301:])  # seen only where it is read
@@ -132,9 +132,8 @@ def test_a_damaged_bundle_stays_while_what_would_replace_it_is_damaged_too(
             size=len(both),
             sha256=hashlib.sha256(both).hexdigest(),
             segments=[each for line in lines for each in line.segments],
-            growing=[each for line in lines for each in line.growing],
         )
-        manifest.replace([lines[0], second])
+        manifest.replace(lines[1:], [second], "a test")
     first = folder.path / lines[0].path
     first.write_bytes(first.read_bytes()[:-1])  # seen at once
     before = folder.lines()

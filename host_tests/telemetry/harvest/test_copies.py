@@ -226,8 +226,8 @@ def test_what_is_no_segment_or_cannot_be_read_is_named(
     (card / "00000001.seg").write_bytes(b"something else, of at least 32 bytes")
     (card / "00000002.seg").write_bytes(b"")
     said = copied().output
-    assert f"{card}/00000001.seg: this is not " in said
-    assert f"{card}/00000002.seg: 0 bytes" in said
+    assert f"{card}/00000001.seg: not a segment" in said
+    assert f"{card}/00000002.seg: cut header" in said
     assert {number for _, _, number in dict(folder.segments())} == set(one.segments) - {1, 2}
     read = Path.read_bytes
 
@@ -267,7 +267,7 @@ def test_a_folder_without_segments_is_an_error(
     said = copied(status=1).output.splitlines()[-1]
     assert said.startswith(f"Error: {card} has no recordings")
     (card / "x.seg").write_bytes(b"")
-    assert "x.seg: 0 bytes" in copied(status=1).output
+    assert "x.seg: cut header" in copied(status=1).output
 
 
 def test_options_that_contradict_from(card: Path, copied: Harvest, folder: Folder) -> None:

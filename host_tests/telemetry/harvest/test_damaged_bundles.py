@@ -37,9 +37,11 @@ DAMAGES = pytest.mark.parametrize(
 
 def sound(folder: Folder, bundle: Path) -> Folder:
     """The folder without the lines of a bundle that is lost."""
-    path = folder.path / "MANIFEST.jsonl"
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(line for line in lines if bundle.name not in line))
+    of = "from bundles where path = ?"
+    folder.change(
+        f"delete from segments where line in (select line {of})", f"bundles/{bundle.name}"
+    )
+    folder.change(f"delete {of}", f"bundles/{bundle.name}")
     return folder
 
 

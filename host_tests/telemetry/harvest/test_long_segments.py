@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from slotmq_tools.harvest.compact import compact
-from slotmq_tools.harvest.manifest import BUNDLES, Line, locked
+from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.harvest.segments import NotASegment
 from slotmq_tools.harvest.store import Store
 from slotmq_tools.telemetry import decode, manifest
@@ -132,31 +131,7 @@ def test_a_long_segment_in_partial_is_cut_too(folder: Folder) -> None:
     assert all_but_what_is_behind(folder, one, fits)
 
 
-def bundle_of_an_older_harvest(folder: Folder, one: Recorder) -> Line:
-    """Each segment padded, and the long one as it was: what is behind it lies nowhere."""
-    data = b"".join(each.ljust(one.size, b"\xff") for each in one.segments.values())
-    (folder.path / BUNDLES).mkdir(parents=True)
-    (folder.path / BUNDLES / "old.smq").write_bytes(data)
-    there = [[A, 1, number, 0, 1] for number in one.segments]
-    return Line(f"{BUNDLES}/old.smq", len(data), "", one.size, there, 1.0, "a test")
-
-
-def test_segments_of_an_uneven_bundle_are_fetched_again(
-    attach: Attach, harvest: Callable[..., Result], folder: Folder
-) -> None:
-    one, _ = with_a_long_one(behind=3)
-    line = bundle_of_an_older_harvest(folder, one)
-    with locked(folder.path) as lines:
-        lines.append(line)
-        assert compact(lines, lambda _percent: None, 1 << 20) == (0, 0)
-        assert lines.lines == [line]
-    attach(one)
-    said = harvest(status=1).output
-    assert f"{len(one.segments)} segments" in said
-    assert len(folder.lines()) == 2
-
-
 def test_a_size_of_zero_is_refused(folder: Folder) -> None:
     nothing = recorder(messages=1, size=0).segments
-    with locked(folder.path) as lines, pytest.raises(NotASegment, match="its size is 0"):
+    with locked(folder.path) as lines, pytest.raises(NotASegment, match="bad segment size"):
         Store(lines).keep(nothing[0], growing=False)

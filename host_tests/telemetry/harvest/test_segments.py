@@ -47,10 +47,9 @@ def test_a_damaged_byte_ends_the_records_before_it(at: int, change: int) -> None
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"SLMR", "too few"),
-        (b"\x7fELF" + bytes(60), "not a segment of a recorder"),
-        (b"SLMR\x02" + three_records()[5:], "format 2 is newer"),
-        (three_records()[:9] + b"!" + three_records()[10:], "header's CRC"),
+        (b"SLMR", "cut header"),
+        (b"\x7fELF" + bytes(60), "not a segment"),
+        (three_records()[:9] + b"!" + three_records()[10:], "bad header CRC"),
     ],
 )
 def test_a_wrong_header_is_refused(data: bytes, complaint: str) -> None:

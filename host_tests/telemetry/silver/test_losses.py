@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slotmq_tools.harvest.segments import LOSS
 from slotmq_tools.telemetry.board_task import answers
 from slotmq_tools.telemetry.losses import NO_SEGMENT, TO_THE_END, Hole, Loss, Told, losses
-from slotmq_tools.telemetry.segment import LOSS
 
 
 def told(boot: int, first: int, count: int, segment: int = NO_SEGMENT) -> Told:

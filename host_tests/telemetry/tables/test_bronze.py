@@ -5,52 +5,67 @@ from __future__ import annotations
 
 import json
 import shutil
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from slotmq_tools.errors import ToolError
-from slotmq_tools.telemetry import bronze, decode, manifest
+from slotmq_tools.harvest.manifest import Line, locked
+from slotmq_tools.telemetry import bronze, decode, manifest, optimize
 from slotmq_tools.telemetry.lake import Lake
-from slotmq_tools.telemetry.schemas import BRONZE, QUARANTINE
+from slotmq_tools.telemetry.schemas import ALL, BRONZE, QUARANTINE
 
 from . import campaign
-from .rows import HERE
-
-LINE = {"path": "bundles/1.smq", "size": 2048, "segment_size": 512, "harvested": 17.5}
+from .rows import HERE, Made
 
 
-def harvest(folder: Path, *lines: object, tail: str = "\n") -> Path:
-    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-    (folder / manifest.NAME).write_text(text + tail)
+def line(number: int = 1, size: int = 2048, harvested: float = 17.5) -> Line:
+    return Line(f"bundles/{number}.smq", size, "", 512, harvested, "a test")
+
+
+def harvest(folder: Path, *lines: Line) -> Path:
+    with locked(folder) as there:
+        there.append(*lines)
     return folder
 
 
-def test_a_manifest_line_without_newline_is_ignored(tmp_path: Path) -> None:
-    harvest(tmp_path, LINE, '{"path": "bun', tail="")
-    assert [b.path for b in manifest.read(tmp_path)] == ["bundles/1.smq"]
+OLD = {"path": "bundles/1.smq", "size": 2048, "segment_size": 512, "harvested": 17.5,
+       "sha256": "", "source": "", "segments": [["a", 1, n, 9 * n, 9 * n + 8] for n in range(4)],
+       "growing": [["a", 1, 3, 90]]}  # fmt: skip
+
+
+def test_a_text_manifest_is_taken_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tables that have read its lines go on behind them."""
+    old, lake = tmp_path / "MANIFEST.jsonl", Lake(tmp_path / "tables").made()
+    uneven = {**OLD, "path": "bundles/2.smq", "size": 2049}
+    old.write_text(f'{json.dumps(OLD)}\n{json.dumps(uneven)}\n{{"path": "bun')
+    folder = sha256(b"512 17500\n").hexdigest()[:16]
+    lake.commit(BRONZE, [], (), {f"harvest-{folder}": 1})
+    lake.commit(QUARANTINE, [], (), {f"harvest-{folder}": 1})
+    assert ingest(tmp_path, lake) == (1, 2)
+    assert f"{old} was read into MANIFEST.sqlite" in capsys.readouterr().err
+    with locked(tmp_path) as there:
+        first, second = there.filled(there.lines())
+        assert (first.path, first.harvested, second.segments) == ("bundles/1.smq", 17.5, [])
+        assert [segment.grown for segment in first.segments] == [None, None, None, 90]
+        assert there.copies(key=("a", 1, 3))["a", 1, 3].last == 35
+    assert not old.exists() and ingest(tmp_path, lake) == (2, 2)
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("{", "line 2: not a manifest line"),
-        ("[" * 3000, "line 2: not a manifest line"),
-        ("[]", "line 2: not a manifest line"),
-        ({**LINE, "size": None}, "line 2: not a manifest line"),
-        ({**LINE, "segment_size": 0}, "line 2: invalid sizes"),
-        ({**LINE, "path": "../x"}, "line 2: ../x lies outside the folder"),
-        ({**LINE, "path": "/etc/x"}, "line 2: /etc/x lies outside the folder"),
-    ],
+    "wrong", ["{", "[" * 3000, "[]", {"size": None}, {"segment_size": 0}, {"path": "../x"}]
 )
-def test_a_wrong_manifest_line_is_named(tmp_path: Path, line: object, words: str) -> None:
-    harvest(tmp_path, LINE, line)
-    with pytest.raises(ToolError, match=words):
+def test_a_wrong_line_of_a_text_manifest_is_named(tmp_path: Path, wrong: Any) -> None:
+    text = wrong if isinstance(wrong, str) else json.dumps(OLD | wrong)
+    (tmp_path / "MANIFEST.jsonl").write_text(f"{json.dumps(OLD)}\n{text}\n")
+    with pytest.raises(ToolError, match=r"MANIFEST.jsonl:2: not a manifest line"):
         manifest.read(tmp_path)
 
 
 def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
-    harvest(tmp_path, {**LINE, "size": 5120}, LINE, LINE)
+    harvest(tmp_path, line(size=5120), line(), line())
     tasks = list(manifest.parts(manifest.read(tmp_path), 2100))
     spans = [[(p.bundle.line, p.start, p.end) for p in task] for task in tasks]
     assert spans == [
@@ -59,7 +74,7 @@ def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
 
 
 def test_a_missing_bundle_is_a_bad_frame(tmp_path: Path) -> None:
-    harvest(tmp_path, LINE)
+    harvest(tmp_path, line())
     [[part]] = manifest.parts(manifest.read(tmp_path))
     [batch] = decode.frames_of(tmp_path, part)
     [row] = batch.to_pylist()
@@ -102,21 +117,37 @@ def test_a_folder_that_was_moved_compacted_and_filled_is_the_same(tmp_path: Path
 
 def test_a_copy_of_a_folder_that_went_another_way_is_refused(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "tables").made()
-    one = folder(tmp_path / "one", *bundles(1))
+    one = harvest(tmp_path / "one", *some(1))
     ingest(one, lake)
     other = shutil.copytree(one, tmp_path / "other")
-    folder(one, *bundles(3))
+    harvest(one, *some(3)[1:])
     assert ingest(one, lake) == (1, 3)
-    for lines in (bundles(2), [*bundles(1), *bundles(4, of=99)]):
+    for count in (0, 3):
+        harvest(other, *some(count, of=99))
         with pytest.raises(ToolError, match="begins like a harvest folder"):
-            ingest(folder(other, *lines), lake)
+            ingest(other, lake)
     assert rows(lake) == [0, 3]  # bundles that are missing
 
 
-def bundles(count: int, of: int = 17) -> list[dict[str, object]]:
-    return [{**LINE, "path": f"bundles/{n}.smq", "harvested": of + n} for n in range(count)]
+def some(count: int, of: int = 17) -> list[Line]:
+    return [line(number, harvested=of + number) for number in range(count)]
 
 
-def folder(path: Path, *lines: object) -> Path:
-    path.mkdir(exist_ok=True)
-    return harvest(path, *lines)
+def test_files_that_are_put_together_change_no_table(tmp_path: Path) -> None:
+    lived, lake = campaign.run(tmp_path / "harvest", [214]), Lake(tmp_path / "tables")
+    made, after = Made(lived, lake), Made(campaign.Campaign(tmp_path / "late"), lake)
+    lake.made()
+    with locked(lived.folder) as lines:
+        all_lines = lines.lines()
+    (tmp_path / "late").mkdir()
+    (tmp_path / "late/bundles").symlink_to(lived.folder / "bundles")
+    for each in all_lines:
+        harvest(tmp_path / "late", each)
+        after.ingest()
+    before = {table.name: sorted(map(repr, made.lake.rows(table).to_pylist())) for table in ALL}
+    count = len(lake.files(BRONZE))
+    gone = optimize.compact(HERE, lake)
+    assert gone > 4 and len(lake.files(BRONZE)) < count
+    assert {t.name: sorted(map(repr, made.lake.rows(t).to_pylist())) for t in ALL} == before
+    assert after.ingest() == (0, 0)
+    assert optimize.compact(HERE, lake) == 0

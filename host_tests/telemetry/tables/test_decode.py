@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry import decode, manifest, segment
+from slotmq_tools.harvest import segments as segment
+from slotmq_tools.telemetry import decode, manifest
 from slotmq_tools.telemetry.season import writer
 from slotmq_tools.telemetry.season.world import Knobs, season
 
@@ -110,8 +111,8 @@ def test_golden_segments_are_decoded(path: Path) -> None:
     head, data = told["head"], path.read_bytes()
     found = rows(data, head["size"])
     good = [row for row in found if row["reason"] is None]
-    assert segment.read_header(data) == segment.Header(
-        head["size"], head["board"], head["boot"], head["segment"], head["seq"]
+    assert segment.header(data) == segment.Header(
+        head["board"], head["boot"], head["segment"], head["seq"], head["size"]
     )
     names = {"at": "offset", "type": "type", "flags": "flags", "seq": "seq", "ticks": "ticks"}
     assert [{old: row[new] for old, new in names.items()} for row in good] == [

@@ -19,7 +19,7 @@ from slotmq_tools.telemetry.lake import Lake
 REFUSED = [
     (["ingest", "file", "tables"], "file"),
     (["ingest", "none", "tables"], "none is not a harvest folder"),
-    (["ingest", "file/h", "tables"], "MANIFEST.jsonl cannot be read"),
+    (["ingest", "file/h", "tables"], "is not a harvest folder"),
     (["build", "none"], "has no bronze: run `slotmq telemetry ingest` first"),
     (["report", "none", "page.html"], "has no gold/boards: run `slotmq telemetry ingest` first"),
     (["optimize", "none"], "has no bronze"),
@@ -56,7 +56,8 @@ def test_errors_without_spark_come_before_it_starts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("harvest").mkdir()
-    Path("harvest/MANIFEST.jsonl").touch()
+    with locked(Path("harvest")):
+        pass
     done = CliRunner().invoke(main, ["telemetry", *words])
     (line,) = done.output.splitlines()
     assert done.exit_code == 1 and line.startswith("Error: ") and complaint in line
@@ -121,7 +122,8 @@ def test_tables_and_harvest_need_different_folders(tmp_path: Path) -> None:
     harvest, tables = tmp_path / "harvest", tmp_path / "tables"
     (tables / "bronze").mkdir(parents=True)
     harvest.mkdir()
-    (harvest / "MANIFEST.jsonl").touch()
+    with locked(harvest):
+        pass
     with pytest.raises(ToolError, match="is a harvest folder"):
         Lake(harvest).made()
     with pytest.raises(ToolError, match="a folder of tables"), locked(tables):
@@ -129,7 +131,7 @@ def test_tables_and_harvest_need_different_folders(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["telemetry", "season", str(tables)])
     assert done.exit_code == 1
     assert done.output.startswith(f"Error: {tables} is")
-    assert [path.name for path in harvest.iterdir()] == ["MANIFEST.jsonl"]
+    assert {path.name for path in harvest.iterdir()} == {"MANIFEST.sqlite", ".lock"}
     assert [path.name for path in tables.iterdir()] == ["bronze"]
 
 

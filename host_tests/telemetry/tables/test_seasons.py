@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -13,12 +14,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from slotmq_tools.telemetry import manifest
+from slotmq_tools.harvest.manifest import locked
+from slotmq_tools.telemetry import manifest, optimize
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
 
 from . import campaign
-from .rows import Made, plain
+from .campaign import Campaign
+from .rows import HERE, Made, plain
 
 SEASONS = range(80, 92)  # which have all that is to be shown
 TABLES = [*SILVER, *GOLD]
@@ -127,14 +130,21 @@ def test_any_order_and_any_cutting_make_the_same_tables(tmp_path: Path, seed: in
     lived = campaign.run(tmp_path / "harvest", range(seed * 10, seed * 10 + 5))
     whole = Made(lived, Lake(tmp_path / "whole"))
     whole.ingest()
-    lines = (lived.folder / manifest.NAME).read_text().splitlines(keepends=True)
+    with locked(lived.folder) as manifest:
+        lines = manifest.lines()
     random.shuffle(lines)
-    cut = Made(lived, Lake(tmp_path / "cut"))
-    cuts = sorted({*random.sample(range(1, len(lines)), CUTS), len(lines)})
+    late = Campaign(tmp_path / "late", lived.seasons)
+    late.folder.mkdir()
+    (late.folder / "bundles").symlink_to(lived.folder / "bundles")
+    cut = Made(late, Lake(tmp_path / "cut"))
+    cuts = [0, *sorted(random.sample(range(1, len(lines)), CUTS)), len(lines)]
     counts = []
-    for count in cuts:
-        (lived.folder / manifest.NAME).write_text("".join(lines[:count]) + '{"path": "bun')
+    for first, last in pairwise(cuts):
+        with locked(late.folder) as manifest:
+            manifest.append(*lines[first:last])
         counts.append(cut.ingest())
+        if random.random() < 0.5:
+            optimize.compact(HERE, cut.lake)
     assert {table: sorted_rows(cut, table) for table in TABLES} == {
         table: sorted_rows(whole, table) for table in TABLES
     }

@@ -69,6 +69,7 @@ def grow(folder: Path, lines: int = 0, seed: int = 1, start: int = START) -> Har
     for board in boards.values():
         board.finish()
         _visit(harvest, board, start + DAYS * DAY)
+    harvest.save()
     return harvest
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from ...harvest.manifest import Line, locked
+from ...harvest.manifest import Segment as Placed
 from . import writer as w
 from .writer import Entry, Segment
 
@@ -47,6 +48,7 @@ class Harvest:
     bad: list[Bad] = field(default_factory=list)
     hidden: set[tuple[str, int, int]] = field(default_factory=set)  # by these; others may be too
     lines: int = 0
+    told: list[Line] = field(default_factory=list)  # not in the manifest yet
     sound: dict[int, tuple[int, list[Segment]]] = field(default_factory=dict)  # by line
 
     def compact(self, *, late: bool = False) -> None:
@@ -56,23 +58,31 @@ class Harvest:
         `late`: bronze has taken them already."""
         if not self.sound:
             return
+        self.save()
         fullest: dict[tuple[bytes, int, int], Segment] = {}
         latest = max(at for at, _ in self.sound.values())
         for copy in (copy for _, copies in self.sound.values() for copy in copies):
             key = (bytes(copy.data[8:16]), copy.boot, copy.number)
             if key not in fullest or len(copy.data) > len(fullest[key].data):
                 fullest[key] = copy
-        manifest = self.folder / "MANIFEST.jsonl"
-        told = [json.loads(line) for line in manifest.read_text().splitlines()]
-        for line in self.sound:
-            (self.folder / told[line]["path"]).unlink()
-            told[line] |= {"path": "", "size": 0, "sha256": "", "segments": []}
-        manifest.write_text("".join(json.dumps(line) + "\n" for line in told))
+        with locked(self.folder) as manifest:
+            gone = [line for line in manifest.lines() if line.line in self.sound]
+            paths = [line.path for line in gone]
+            manifest.replace(gone, (), "compacted")
+        for path in paths:
+            (self.folder / path).unlink()
         if not late:
             self.taken = [taken for taken in self.taken if taken.line not in self.sound]
             self.bad = [bad for bad in self.bad if bad.line not in self.sound]
         self.sound.clear()
         self.bundle([fullest[key] for key in sorted(fullest)], latest)
+        self.save()
+
+    def save(self) -> None:
+        """Write the lines of the new bundles."""
+        with locked(self.folder) as manifest:
+            manifest.append(*self.told)
+        self.told.clear()
 
     def bundle(self, copies: list[Segment], at: int, damage: float = 0.0) -> None:
         """One bundle of these segments, some of them damaged on their way."""
@@ -90,13 +100,9 @@ class Harvest:
         if is_sound and end == len(data):
             self.sound[self.lines] = (at, copies)
         (self.folder / path).write_bytes(data[:end])
-        told = {
-            "path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest(),
-            "segment_size": self.size, "harvested": at / 1000, "source": "season",
-            "segments": [[c.data[8:16].hex(), c.boot, c.number, *_seqs(c)] for c in copies],
-        }  # fmt: skip
-        with (self.folder / "MANIFEST.jsonl").open("a") as manifest:
-            manifest.write(json.dumps(told) + "\n")
+        about = len(data), hashlib.sha256(data).hexdigest(), self.size, at / 1000, "season"
+        there = [Placed(c.data[8:16].hex(), c.boot, c.number, *_seqs(c)) for c in copies]
+        self.told.append(Line(path, *about, there))
         self.lines += 1
 
     def _whole(self, copy: Segment, path: str, at: int, when: int) -> bytes:

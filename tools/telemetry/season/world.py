@@ -78,6 +78,7 @@ def season(folder: Path, seed: int, knobs: Knobs, lines: int = 0) -> Season:
         name = bytes((0x28, 0x6F)) + random.randbytes(random.choice((4, 6)))
         _live(made, Board(name, make, random.randint(-80, 80), random))
     _repeat(made)
+    made.harvest.save()
     if random.random() < knobs.compacts:
         made.harvest.compact()
     return made
