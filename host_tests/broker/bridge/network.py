@@ -26,6 +26,7 @@ class Link:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address: tuple[str, int] = self._listener.getsockname()
         self._pairs: dict[socket.socket, socket.socket] = {}  # here, there, here, ...
+        self._theirs: set[socket.socket] = set()
         self._forgotten: list[socket.socket] = []  # open ends whose other end is closed
         self._lock = threading.Lock()
         self._frozen = self._ended = False
@@ -76,6 +77,9 @@ class Link:
         self.cut()
         self._listener.close()
 
+    def passes(self, sock: socket.socket, is_theirs: bool, data: bytes) -> None:
+        """These bytes pass, from the bridge or from the other broker. For a subclass."""
+
     def _forward(self) -> None:
         while not self._ended:
             with selectors.DefaultSelector() as selector:
@@ -103,6 +107,7 @@ class Link:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             self._pairs |= {here: there, there: here}
+            self._theirs.add(there)
 
     def _pass(self, sock: socket.socket) -> None:
         with self._lock:
@@ -113,6 +118,7 @@ class Link:
         with contextlib.suppress(OSError):
             data = sock.recv(self.rate // 50 or PIECE)
             if data:
+                self.passes(sock, sock in self._theirs, data)
                 other.sendall(data)
                 if self.rate:
                     time.sleep(len(data) / self.rate)
