@@ -21,12 +21,14 @@ from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 from slotmq_tools import boards, cache
 from slotmq_tools.deploy import board_files
+from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.dev.emulator import image
 from slotmq_tools.dev.emulator.board import Board
 
 NAME = "RPI_PICO_W"
 PORT = 1883
 TIMEOUT_S = 300
+RESET_S = 120
 ANSWER_S = 60  # long enough for a machine that is busy
 
 
@@ -72,16 +74,16 @@ class Deployed:
     def address(self) -> tuple[str, int]:
         return self.board.reach(PORT)
 
-    def open(self) -> Client:
+    def open(self, kind: type[Client] = Client) -> Client:
         """A network connection on which nothing was sent."""
-        client = Client(self.address)
+        client = kind(self.address)
         client.sock.settimeout(ANSWER_S)
         self.clients.append(client)
         return client
 
-    def connect(self, name: str, **options: Any) -> Client:
-        client = self.open()
-        assert client.connect(codec.connect(name, **options)).code == 0
+    def connect(self, name: str, kind: type[Client] = Client, **options: Any) -> Client:
+        client = self.open(kind)
+        assert client.connect(kind.codec.connect(name, **options)).code == 0
         return client
 
     def hang_up(self) -> None:
@@ -129,6 +131,17 @@ class Deployed:
         client.sock.close()
         self.clients.remove(client)
         return int(message.payload)
+
+
+def reset_until(repl: Repl, last: str) -> list[str]:
+    """Reset the board; -> what it prints, up to the line with this text."""
+    repl.reset()
+    lines: list[str] = []
+    for line in repl.lines(RESET_S):
+        lines.append(line)
+        if last in line:
+            return lines
+    raise AssertionError(f"no {last}: {lines}")
 
 
 def fresh(folder: Path, firmware: Path | None = None) -> None:

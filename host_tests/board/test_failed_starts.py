@@ -12,9 +12,8 @@ from slotmq_tools.deploy import copying, mqtt_client
 from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.errors import ToolError
 
-from .conftest import Deployed
+from .conftest import RESET_S, Deployed, reset_until
 
-TIMEOUT_S = 120
 CORE = "/lib/slotmq/core.mpy"
 WALL = "/lib/slotmq_run/wall_clock.py"  # MicroPython takes it before wall_clock.mpy
 HANGS = b"""
@@ -37,17 +36,6 @@ class CutOff(Repl):
             super().write(path + ".new", content[: len(content) // 2])
             raise ToolError("pulled")
         super().write(path, content)
-
-
-def reset_until(repl: Repl, last: str) -> list[str]:
-    """Reset the board; -> what it prints, up to the line with this text."""
-    repl.reset()
-    lines: list[str] = []
-    for line in repl.lines(TIMEOUT_S):
-        lines.append(line)
-        if last in line:
-            return lines
-    raise AssertionError(f"no {last}: {lines}")
 
 
 def test_a_file_is_written_again_if_the_board_resets_meanwhile(
@@ -87,7 +75,7 @@ def test_a_damaged_file_leads_to_safe_mode_after_three_starts(board: Deployed) -
         lines = reset_until(repl, "slotmq: safe mode: 3 starts ended within a minute")
         assert board.board.figures()["resets"] == resets + 4  # one is the test's
         assert sum(line.startswith("Traceback") for line in lines) == 3, lines
-        for line in repl.lines(TIMEOUT_S):
+        for line in repl.lines(RESET_S):
             if line.startswith("ppp: up"):
                 break
         with pytest.raises(mqtt_client.SafeMode, match="ValueError"):

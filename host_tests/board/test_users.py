@@ -1,14 +1,17 @@
 """A board with users: who comes in, and users that change without a deploy."""
 
 import select
+import threading
 import time
 
 from host_tests.broker.wire import codec
 
 from .conftest import Deployed
 
-BAD_LOGIN, NOT_AUTHORIZED = 4, 5  # CONNACK return codes [MQTT-3.2.2-4]
+# CONNACK return codes [MQTT-3.2.2-4]
+MUST_WAIT, BAD_LOGIN, NOT_AUTHORIZED = 3, 4, 5
 ALICE = {"username": "alice", "password": b"sesame"}
+GUESSES = 30
 BOB = {"username": "bob", "password": b"other"}
 
 
@@ -43,6 +46,46 @@ def test_a_login_is_served_beside_others(board: Deployed) -> None:
     print(f"{time.monotonic() - began:.1f} s, {len(waits)} pings, {max(waits):.2f} s at most")
     assert len(waits) > 5
     other.ping()
+
+
+class Guesser(threading.Thread):
+    """Guesses alice's password, two at a time."""
+
+    def __init__(self, board: Deployed) -> None:
+        super().__init__()
+        self.board = board
+        self.codes: list[int] = []
+
+    def run(self) -> None:
+        while len(self.codes) < GUESSES:
+            clients = [self.board.open() for _ in range(2)]
+            for client in clients:
+                guess = b"guess %d %d" % (len(self.codes), clients.index(client))
+                client.send(codec.connect("g", username="alice", password=guess))
+            for client in clients:
+                self.codes.append(client.next().code)
+                client.sock.close()
+
+
+def test_many_guesses_while_others_publish(board: Deployed) -> None:
+    """Printed: how many were computed, and the longest wait of a message. Who was let in before
+    comes in meanwhile, from the same address."""
+    other = board.connect("other", **ALICE)
+    other.subscribe("t", qos=1)
+    guesser = Guesser(board)
+    guesser.start()
+    waits: list[float] = []
+    while guesser.is_alive():
+        began = time.monotonic()
+        other.publish("t", b"%d" % len(waits), 1)
+        other.receive("t", b"%d" % len(waits), 1)
+        waits.append(time.monotonic() - began)
+        if len(waits) % 10 == 0:
+            board.wait_until(lambda: board.comes_in(**ALICE), "alice to come in")
+    counts = [guesser.codes.count(code) for code in (BAD_LOGIN, MUST_WAIT)]
+    print(f"{counts} guesses, {len(waits)} messages, {max(waits):.2f} s at most")
+    assert sum(counts) == len(guesser.codes) and min(counts) > 0
+    assert len(waits) > 5
 
 
 def test_users_change_without_a_deploy(board: Deployed) -> None:

@@ -1,8 +1,7 @@
 # filters.py - may a client subscribe to a filter? It may if something under the filter can be
-# read. The rules are searched in their order: a denial that covers the whole filter refuses it,
-# and a rule with `read`, `readwrite` or `subscribe` that has a topic in common with the filter
-# allows it. So a filter that is partly readable is granted, and only what is readable is
-# delivered. Loaded on demand, with SUBSCRIBE; owns nothing; allocates.
+# read: if a rule with `read`, `readwrite` or `subscribe` has topics in common with the filter, and
+# no denial before it covers all of these. So a filter that is partly readable is granted, and only
+# what is readable is delivered. Loaded on demand, with SUBSCRIBE; owns nothing; allocates.
 from slotmq.platform.runtime import const
 
 _UNKNOWN = const(0xFFFE)
@@ -18,16 +17,18 @@ def may_subscribe(acl, session, topic_filter):
     if user == _PROGRAM:
         return True
     wanted = topic_filter.split(b"/")
-    found = -1
+    denials = []
     if user != _UNKNOWN:
-        found = _search(acl, acl.base + min(user, acl.rows - 2), -1, wanted)
-    if found < 0 and not owners.is_odd[session]:
-        found = _search(acl, acl.base + acl.rows - 1, session, wanted)
-    return found > 0
+        if _search(acl, acl.base + min(user, acl.rows - 2), -1, wanted, denials):
+            return True
+    if owners.is_odd[session]:
+        return False
+    return _search(acl, acl.base + acl.rows - 1, session, wanted, denials)
 
 
-def _search(acl, row, session, wanted):
-    # As Acl.search().
+def _search(acl, row, session, wanted, denials):
+    # Does a rule of the row allow it? denials: those before it, to which the row's are added.
+    # row, session: as of Acl.search().
     for i in range(acl.first[row], acl.first[row + 1]):
         at = acl.end[i - 1] if i else 0
         if (acl.text[at] == 36) != (wanted[0][:1] == b"$"):
@@ -36,13 +37,16 @@ def _search(acl, row, session, wanted):
         if session >= 0:
             size = acl.expand(at, acl.end[i], session)
             rule = bytes(acl.scratch[: max(0, size)])
+        if not rule:
+            continue  # a pattern that matches nothing
         levels = rule.split(b"/")
         if not acl.access[i]:
-            if rule and covers(levels, wanted):
-                return 0
-        elif rule and acl.access[i] & _READ_OR_SUBSCRIBE and have_common(levels, wanted):
-            return 1
-    return -1
+            denials.append(levels)
+        elif acl.access[i] & _READ_OR_SUBSCRIBE:
+            both = common(levels, wanted)
+            if both and not any([covers(each, both) for each in denials]):
+                return True
+    return False
 
 
 def covers(rule, wanted):
@@ -59,15 +63,17 @@ def covers(rule, wanted):
     return len(rule) == len(wanted)
 
 
-def have_common(a, b):
-    """Is there a topic that both filters match?"""
-    i = 0
-    while i < len(a) and i < len(b):
-        if _HASH in (a[i], b[i]):
-            return True
+def common(a, b):
+    """The filter of the topics that both match; None: there are none. All as lists of levels."""
+    found = []
+    for i in range(min(len(a), len(b))):
+        if a[i] == _HASH:
+            return found + b[i:]
+        if b[i] == _HASH:
+            return found + a[i:]
         if a[i] != b[i] and _PLUS not in (a[i], b[i]):
-            return False
-        i += 1
+            return None
+        found.append(b[i] if a[i] == _PLUS else a[i])
     # One ends here; the other may go on with # alone.
-    rest = a[i:] + b[i:]
-    return not rest or rest == [_HASH]
+    rest = a[len(found) :] + b[len(found) :]
+    return None if rest and rest != [_HASH] else found

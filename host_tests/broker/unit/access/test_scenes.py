@@ -148,15 +148,16 @@ topic read one
     def test_a_filter_of_which_nothing_may_be_read_is_refused(self):
         """[MQTT-3.9.3-1] Stricter than mosquitto, which grants each."""
         alice = self.come("alice", "alice")
-        granted = ("#", "+/#", "room/#", "room/+/+", "room/1", "room", "+/+/x")
-        refused = ("hall/#", "+", "room/safe", "room/safe/#", "room/safe/+", "$SYS/#x"[:6])
-        for name in granted[:5]:
+        for name in ("#", "+/#", "room/#", "room/+/+", "room/1", "room/+", "$SYS/#"):
             self.assertEqual(alice.subscribe(name, 1), 1, name)
-        self.assertEqual(alice.subscribe("$SYS/#", 1), 1)
-        for name in refused[:1] + refused[2:5]:
+        refused = ("hall/#", "room/safe", "room/safe/#", "room/safe/+", "+/safe", "+/safe/#")
+        for name in (*refused, "$SYS/broker/load/#", "$SLOTMQ/#"):
             self.assertEqual(alice.subscribe(name, 1), self.refused_code, name)
-        self.assertEqual(alice.subscribe("$SYS/broker/load/#"), self.refused_code)
-        self.assertEqual(alice.subscribe("$SLOTMQ/#"), self.refused_code)
+
+    def test_a_denial_counts_for_the_patterns_behind_it_too(self):
+        self.change("user alice\ntopic deny dev/alice/#\npattern read dev/%u/#\n")
+        self.assertEqual(self.come("alice", "alice").subscribe("dev/#"), self.refused_code)
+        self.assertEqual(self.come("bob", "bob").subscribe("dev/#"), 0)
 
     def test_a_filter_that_is_partly_readable_gets_that_part(self):
         alice, bob = self.come("alice", "alice"), self.come("bob", "bob")
@@ -551,8 +552,8 @@ class TestHooks(AccessCase):
                 each.publish("a/open", b"x", 0)
                 each.publish("a/closed", b"x", 0)
         self.assertEqual(reader.got(), [b"a/open"] * 8)
-        if self.level < 5:
-            self.assertEqual(asked.count(b"a/open"), 2)  # once for each
+        # once for each; in 5.0 the first one before there is a route that could keep it
+        self.assertEqual(asked.count(b"a/open"), 2 if self.level < 5 else 3)
         self.assertEqual(asked.count(b"a/closed"), 8)
 
     def test_new_hooks_are_asked_anew(self):
