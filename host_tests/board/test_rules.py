@@ -28,7 +28,7 @@ NOT_AUTHORIZED = 0x87  # reason code of SUBACK in 5.0 [MQTT-3.9.3]
 USERS = b"".join(
     passwd.line(name, "secret", passwd.ITERATIONS, bytes(16)) + b"\n" for name in "ab"
 )
-STEP = 7  # bytes
+STEP = 11  # bytes
 # For each of FILES, a pair of its key and its content: what a broker says to it if it was cut
 # after so many bytes; "": it starts.
 CUTS = """

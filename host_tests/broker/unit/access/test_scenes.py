@@ -150,8 +150,9 @@ topic read one
         alice = self.come("alice", "alice")
         for name in ("#", "+/#", "room/#", "room/+/+", "room/1", "room/+", "$SYS/#"):
             self.assertEqual(alice.subscribe(name, 1), 1, name)
-        refused = ("hall/#", "room/safe", "room/safe/#", "room/safe/+", "+/safe", "+/safe/#")
-        for name in (*refused, "$SYS/broker/load/#", "$SLOTMQ/#"):
+        for name in ("hall/#", "room/safe", "room/safe/#", "room/safe/+", "+/safe", "+/safe/#"):
+            self.assertEqual(alice.subscribe(name, 1), self.refused_code, name)
+        for name in ("$SYS/broker/load/#", "$SLOTMQ/#"):
             self.assertEqual(alice.subscribe(name, 1), self.refused_code, name)
 
     def test_a_denial_counts_for_the_patterns_behind_it_too(self):
