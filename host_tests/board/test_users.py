@@ -3,6 +3,7 @@
 import select
 import threading
 import time
+from typing import Any
 
 from host_tests.broker.wire import codec
 
@@ -10,9 +11,9 @@ from .conftest import Deployed
 
 # CONNACK return codes [MQTT-3.2.2-4]
 MUST_WAIT, BAD_LOGIN, NOT_AUTHORIZED = 3, 4, 5
-ALICE = {"username": "alice", "password": b"sesame"}
+ALICE: dict[str, Any] = {"username": "alice", "password": b"sesame"}
 GUESSES = 30
-BOB = {"username": "bob", "password": b"other"}
+BOB: dict[str, Any] = {"username": "bob", "password": b"other"}
 
 
 def answer(board: Deployed, **who: object) -> int:
