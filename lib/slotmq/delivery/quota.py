@@ -6,11 +6,6 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 
 
-def ask(broker, fields):
-    """may_hold() or within_bytes(), by the number of fields."""
-    return (may_hold if len(fields) > 2 else within_bytes)(broker, *fields)
-
-
 def may_hold(broker, session, msg, new_size, freed, n):
     """May a session have one message more? msg: its slot, or NONE; new_size: its bytes if it has
     no slot yet; freed: blocks that were freed for it; n: how many deliveries it takes, or NONE:

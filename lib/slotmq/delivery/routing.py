@@ -210,14 +210,19 @@ def may_hold(broker, session, msg, size, freed, n):
     that it takes, 1 or 0, or _NONE: 1, and so many wait that their bytes count."""
     if not is_tight(broker, size, n):
         return True
-    return ask_quota(broker, (session, msg, size, freed, n), True)
+    return ask_quota(broker, session, msg, size, freed, n, True)
 
 
-def ask_quota(broker, fields, answer):
-    """What delivery/quota.py says; `answer` if there is no heap for it."""
+def ask_quota(broker, session, msg, size, freed, n, answer):
+    """What may_hold() of delivery/quota.py says; n < 0: within_bytes(), whose `most` is msg.
+    `answer` if there is no heap for it. (No tuple of arguments: the heap may be locked.)"""
     heap.lift()
     try:
-        answer = ondemand.take("delivery.quota", broker.now).ask(broker, fields)
+        quota = ondemand.take("delivery.quota", broker.now)
+        if n < 0:
+            answer = quota.within_bytes(broker, session, msg)
+        else:
+            answer = quota.may_hold(broker, session, msg, size, freed, n)
     except MemoryError:
         pass
     heap.drop()
@@ -298,7 +303,7 @@ def drain(broker, session):
         return
     most = broker.deliveries.window[0]
     if broker.deliveries.count[7]:
-        most = ask_quota(broker, (session, most), most)
+        most = ask_quota(broker, session, most, 0, 0, -1, most)
     while send(broker.tables, session, conn, most) and _send_slowly(broker, conn, session):
         pass
 
