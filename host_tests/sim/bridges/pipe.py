@@ -21,6 +21,8 @@ class Pipe(Link):
         self.road.append([self.world.clock.ms + self.world.plan_of_all.delay_ms, data])
         for first, body in self.out.packets(data):
             self.world.packets_out += 1
+            if first >> 4 == codec.CONNECT:
+                self.table.level = self.other_table.level = body[2 + codec.two(body, 0)] & 127
             self.table.sent(first, body, self.number >> 1)
 
     def _read(self, buf, n):

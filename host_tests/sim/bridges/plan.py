@@ -11,6 +11,7 @@ HERE, THERE = 0, 1
 FAR = b"far/"  # the prefix of topics there, in some seeds
 # Journals here and there. Only one of them is a file, since files are found through a module.
 MEDIA = (("flash", "flash"), ("littlefs", "flash"), ("host", "flash"), ("flash", "host"))
+VERSIONS = ("mqttv31", "mqttv311", "mqttv311", "mqttv311")
 REBOOTS = ("off", "stop", "cut", "cut")
 # Of the link: both ends see a reset, one does, none does for a while, and nobody can connect
 CUTS = ("both", "here", "there", "frozen", "down")
@@ -71,6 +72,7 @@ class Plan:
             "keepalive_interval": numbers.choice((1, 2, 5)),
             "notifications": numbers.one_in(2),
             "try_private": not numbers.one_in(4),
+            "bridge_protocol_version": numbers.choice(VERSIONS),
         }
         self.times = numbers.choice(((1, 30), (10, 100, 250), (100, 250)))
         self.weather = _weather(numbers)

@@ -14,7 +14,7 @@ _DUP = 8
 class Row:
     def __init__(self, number, data, connection):
         self.number = number  # packet id
-        self.data = data  # the packet without DUP
+        self.data = data  # flags without DUP, topic (not of 5.0: an alias), payload
         self.connection = connection  # the last one on which PUBLISH left
         self.released = False  # has PUBREL left?
         self.ended = False
@@ -29,6 +29,7 @@ class Table:
         self.rows = {}  # packet id: Row
         self.has_rebooted = False
         self.handed_over = set()  # payloads that the other broker has read
+        self.level = 4  # of the connection
 
     def rebooted(self):
         self.has_rebooted = True
@@ -45,7 +46,7 @@ class Table:
 
     def _sent_publish(self, first, body, connection):
         number = codec.two(body, 2 + codec.two(body, 0))
-        data = bytes((first & ~_DUP,)) + body
+        data = first & ~_DUP, self.level < 5 and self._topic(body), self._payload(first, body)
         row = self.rows.get(number)
         is_same = row is not None and row.data == data
         if row is None or (row.ended and not (is_same and first & _DUP)):
@@ -71,14 +72,24 @@ class Table:
         """The sender has read a packet."""
         kind = first >> 4
         row = self.rows.get(codec.two(body, 0)) if 4 <= kind <= 7 else None
-        if row and (kind == codec.PUBACK or kind == codec.PUBCOMP):
+        is_refused = kind == codec.PUBREC and body[2:3] >= b"\x80"
+        if row and (kind == codec.PUBACK or kind == codec.PUBCOMP or is_refused):
             row.ended = True
 
     def arrived(self, first, body):
         """The other broker has read a packet of the sender."""
         if first >> 4 == codec.PUBLISH:
-            at = 2 + codec.two(body, 0)
-            self.handed_over.add(body[at + 2 if first & 6 else at :])
+            self.handed_over.add(self._payload(first, body))
+
+    def _topic(self, body):
+        return body[2 : 2 + codec.two(body, 0)]
+
+    def _payload(self, first, body):
+        at = 2 + codec.two(body, 0) + (2 if first & 6 else 0)
+        if self.level == 5:
+            size, at = codec.varint(body, at)
+            at += size
+        return body[at:]
 
     def open_ids(self):
         return [number for number in sorted(self.rows) if not self.rows[number].ended]

@@ -27,12 +27,16 @@ MOST_OF_BRIDGE = 150  # the same between two brokers
 def plant(fault: Fault, folder: Path) -> None:
     """Copy the broker to the folder, with this fault in it."""
     shutil.copytree(LIB, folder / "slotmq")
-    file = folder / "slotmq" / fault.file
-    text = without_comments(file.read_text())
+    (folder / "slotmq" / fault.file).write_text(with_fault(fault))
+
+
+def with_fault(fault: Fault) -> str:
+    """The file of the broker with this fault. ValueError: it has not the fault's text, once."""
+    text = without_comments((LIB / fault.file).read_text())
     wanted = without_comments(fault.text)
     if text.count(wanted) != 1:
         raise ValueError(f"{fault.name}: {fault.file} has its text {text.count(wanted)} times")
-    file.write_text(text.replace(wanted, fault.planted))
+    return text.replace(wanted, fault.planted)
 
 
 def without_comments(text: str) -> str:

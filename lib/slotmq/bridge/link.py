@@ -329,7 +329,10 @@ class Bridge:
         if code:
             self._log(_WARNING, "refused by the other broker (return code %d)" % code)
             return _REFUSED
+        options = self.options
         present = buf[at] & 1
+        if options.bridge_protocol_version == "mqttv31" and not options.cleansession:
+            present = 1  # 3.1 does not say it: what it may have kept counts as kept
         if not present:
             self._forget_received()
         if not self._enter():

@@ -399,6 +399,23 @@ class TestMessages(BridgeCase):
             if qos2 == "receive":
                 self.tearDown()
 
+    def test_mqtt_3_1_does_not_say_whether_the_session_is_there(self):
+        """Then what has been received is still known: it comes once."""
+        self.bridge(("a", "in", 2), bridge_protocol_version="mqttv31")
+        client = self.world.client("c")
+        client.send(subscribe(1, "a", 0))
+        self.world.turn(2)
+        client.packets()
+        remote = self.remote()
+        remote.send(publish("a", b"once", 2, 7))
+        self.world.turn(2)
+        remote = self.lose(remote, ACCEPTED)
+        remote.send(publish("a", b"once", 2, 7, dup=True) + ack(PUBREL, 7))
+        remote.send(publish("a", b"next", 2, 7))
+        self.world.turn(3)
+        found = [read_publish(data)[1] for data in client.packets()]
+        self.assertEqual(found, [b"once", b"next"])
+
     def test_retained_messages_go_to_a_broker_that_has_not_had_them(self):
         self.broker.publish("a", b"kept", 0, True)
         self.bridge(("a", "out", 1))
