@@ -4,6 +4,8 @@ only where there is much to do."""
 from __future__ import annotations
 
 import os
+import time
+from functools import cache
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +79,10 @@ def session(master: str | None) -> SparkSession:
     installed("pyspark", *_FOR_TABLES)
     from . import cluster
 
-    return cluster.session(master)
+    begun = time.monotonic()
+    made = cluster.session(master)
+    click.echo(f"Spark started in {time.monotonic() - begun:.1f} s", err=True)
+    return made
 
 
 def installed(*names: str) -> None:
@@ -96,7 +101,7 @@ def engine(master: str | None) -> Engine:
     if master is not None:
         masters.check(master)
     is_named = master is not None or "SPARK_ENV_LOADED" in os.environ
-    return Engine(lambda: session(master), always=is_named)
+    return Engine(cache(lambda: session(master)), always=is_named)
 
 
 @telemetry.command()
@@ -110,16 +115,17 @@ def ingest(harvest: str, tables: str, master: str | None) -> None:
     if there is much to do, or with --master.
     """
     runner = engine(master)
-    from . import bronze, manifest
+    from . import bronze, manifest, steps
     from .folder import Folder
     from .lake import Lake
 
     lines = manifest.read(Folder(harvest))
     lake = Lake(tables).made()
-    taken = bronze.ingest(runner, Folder(harvest), lake)
     there = sum(bool(line.path) for line in lines)  # a line without a path was merged into another
-    new = sum(bool(line.path) for line in lines[taken.first :])
-    click.echo(f"bronze: {new} new bundles, {there} in total")
+    with steps.step("bronze", runner) as told:
+        taken = bronze.ingest(runner, Folder(harvest), lake)
+        new = sum(bool(line.path) for line in lines[taken.first :])
+        told.say(f"{new} new bundles, {there} in total")
     if there or new:
         _build(runner, lake)
 
@@ -136,10 +142,11 @@ def build(tables: str, master: str | None) -> None:
 
 
 def _build(runner: Engine, lake: Lake) -> None:
-    from . import build as step
+    from . import build, steps
 
-    for name, make in (("silver", step.build_silver), ("gold", step.build_gold)):
-        click.echo(f"{name}: {make(runner, lake)} boards with something new")
+    for name, make in (("silver", build.build_silver), ("gold", build.build_gold)):
+        with steps.step(name, runner) as told:
+            told.say(f"{make(runner, lake)} boards with something new")
 
 
 @telemetry.command()

@@ -7,8 +7,11 @@ of a table passes through the JVM or the driver.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,12 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _TASKS, _EACH = 4, 4 << 20  # at least so many, or of so many bytes
+WATCH_S = 0.5
 SMALL = 64 << 20  # bytes; starting Spark takes longer than decoding so much
 _FILES = pa.schema(
     [("table", pa.string()), ("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64())]
 )
 Work = dict[str, Any]
 Task = Callable[[Work], Iterable[File]]
+Progress = Callable[[float], None]  # told of the percentage that is done
 
 
 class Engine:
@@ -32,22 +37,58 @@ class Engine:
 
     def __init__(self, session: Callable[[], SparkSession], *, always: bool = False) -> None:
         self._session, self._always = session, always
+        self.progress: Progress = lambda percent: None
+        self.rows: Counter[str] = Counter()  # that were written, by table
 
     def run(self, task: Task, work: Sequence[Work], size: int) -> list[File]:
         """Do all of it; `size` in bytes."""
         if not work:
             return []
-        if not self._is_large(size):
-            return [file for each in work for file in task(each)]
+        done = self._in_spark(task, work, size) if self._is_large(size) else self._here(task, work)
+        for file in done:
+            self.rows[file.table] += file.rows
+        return done
+
+    def _here(self, task: Task, work: Sequence[Work]) -> list[File]:
+        found: list[File] = []
+        for count, each in enumerate(work, 1):
+            found += task(each)
+            self.progress(100 * count / len(work))
+        return found
+
+    def _in_spark(self, task: Task, work: Sequence[Work], size: int) -> list[File]:
         spark = self._session()
         rows = spark.createDataFrame([(json.dumps(each),) for each in work], "work string")
         tasks = rows.repartition(min(len(work), max(_TASKS, size // _EACH)))
         names = "table string, path string, size long, rows long"
-        done = tasks.mapInArrow(partial(_in_spark, task), names).collect()
+        with _watched(spark, self.progress):
+            done = tasks.mapInArrow(partial(_in_spark, task), names).collect()
         return [File(*row) for row in done]
 
     def _is_large(self, size: int) -> bool:
         return self._always or size > SMALL
+
+
+@contextmanager
+def _watched(spark: SparkSession, progress: Progress) -> Iterator[None]:
+    """Tell of Spark's tasks meanwhile."""
+    over = Event()
+    tracker = spark.sparkContext.statusTracker()
+
+    def watch() -> None:
+        while not over.wait(WATCH_S):
+            found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            if stages := [stage for stage in found if stage and stage.numTasks]:
+                last = stages[-1]
+                progress(100 * last.numCompletedTasks / last.numTasks)
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 def _in_spark(task: Task, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

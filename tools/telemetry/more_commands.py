@@ -87,24 +87,24 @@ def optimize(tables: str, hours: float, master: str | None) -> None:
 
 @click.command(short_help="Print SQL that makes views of the tables.")
 @click.argument("tables", type=_anywhere)
-def sql(tables: str) -> None:
-    """Print a view for each table of TABLES, for DuckDB, of the files that it has now."""
+@click.option("--for", "dialect", type=click.Choice(("duckdb", "spark")), default="duckdb",
+              show_default=True, help="Whose SQL.")  # fmt: skip
+@click.option("--delta", "by_delta", is_flag=True,
+              help="Views that follow the tables: DuckDB needs its extension delta, Spark Delta's"
+              " jar.")  # fmt: skip
+def sql(tables: str, dialect: str, by_delta: bool) -> None:
+    """Print a view for each table of TABLES, of the files that it has now."""
     from .command import installed
 
     installed("pyarrow", "deltalake")
+    from . import views
     from .lake import Lake
-    from .schemas import ALL, BRONZE
+    from .schemas import BRONZE
 
     lake = Lake(tables)
     lake.need(BRONZE)
-    for table in ALL:
-        files = [f"'{lake.folder}/{table.name}/{path}'" for path in lake.files(table)]
-        if files:
-            listed = ",\n  ".join(files)
-            click.echo(
-                f"create or replace view {table.name.replace('/', '_')} as select * from"
-                f" read_parquet([\n  {listed}\n], hive_partitioning = true);"
-            )
+    for statement in views.statements(lake, dialect, by_delta=by_delta):
+        click.echo(statement)
 
 
 @click.command(short_help="Write slotmq as an archive for spark-submit.")

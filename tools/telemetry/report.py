@@ -301,4 +301,8 @@ def shown(value: Any) -> str:
         return said.number(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:%Y-%m-%d %H:%M:%S}" if hasattr(value, "strftime") else printable(value)
+    return (
+        f"{value:%Y-%m-%d\N{NO-BREAK SPACE}%H:%M:%S}"
+        if hasattr(value, "strftime")
+        else printable(value)
+    )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import util
 from pathlib import Path
 from zlib import crc32
@@ -61,13 +64,34 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
             os.environ.setdefault("SPARK_LOCAL_IP", _LOCAL["spark.driver.host"])
     for key, value in (chosen | (settings or {})).items():
         builder = builder.config(key, value)
-    try:
-        spark = builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        raise ToolError(f"Spark does not start: {str(error).splitlines()[0]}") from None
+    with tempfile.TemporaryFile() as said:
+        try:
+            with _errors_to(said.fileno()):
+                spark = builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            said.seek(0)
+            lines = said.read().decode(errors="replace").split("\n")
+            why = next((line for line in reversed(lines) if "rror" in line), None)
+            why = why or str(error).splitlines()[0]
+            raise ToolError(f"Spark does not start: {why.strip()}") from None
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
+
+
+@contextmanager
+def _errors_to(file: int) -> Iterator[None]:
+    """What a process that is started meanwhile writes to standard error goes there.
+
+    A JVM of Spark greets with five lines that nobody needs; what fails in it is raised here."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def find_java() -> Path | None:

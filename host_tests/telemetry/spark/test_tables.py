@@ -14,10 +14,11 @@ from pyspark.sql import SparkSession
 
 from host_tests.telemetry.tables import campaign
 from host_tests.telemetry.tables.rows import Made
+from slotmq_tools.telemetry import views
 from slotmq_tools.telemetry.engine import Engine
 from slotmq_tools.telemetry.harvest_source import NAME
 from slotmq_tools.telemetry.lake import Lake
-from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
+from slotmq_tools.telemetry.schemas import ALL, BRONZE, GOLD, QUARANTINE, SILVER
 
 COUNT = 8
 
@@ -49,6 +50,19 @@ def test_spark_reads_the_files_of_a_table(spark: SparkSession, made: Made) -> No
     right = {(row["board"], row["boot"], row["seq"]) for row in made.campaign.all("messages")}
     rows = found.select("board", "boot", "seq").collect()
     assert {tuple(row) for row in rows} == right and len(rows) == len(right)
+
+
+def test_spark_reads_the_views_of_all_tables(spark: SparkSession, made: Made) -> None:
+    for statement in views.statements(made.lake, "spark", by_delta=False):
+        spark.sql(statement.removesuffix(";"))
+    for table in ALL:
+        name, rows = table.name.replace("/", "_"), made.lake.rows(table)
+        view = spark.table(name)
+        assert sorted(view.columns) == sorted(table.schema.names)
+        assert view.count() == rows.num_rows, name
+        assert {row.board for row in view.select("board").distinct().collect()} == {
+            *rows.column("board").to_pylist()
+        }
 
 
 def test_the_format_has_the_frames_of_a_folder_as_a_batch_and_as_a_stream(

