@@ -46,7 +46,7 @@ CLIENTS = {"mosquitto_pub", "mosquitto_sub"}
 OTHERS = {
     *CLIENTS,
     *(f".venv/bin/{name}" for name in CLIENTS),
-    *("mpremote", ".venv/bin/python", ".venv/bin/pip", "pip", "export"),
+    *("mpremote", ".venv/bin/python", ".venv/bin/pip", "pip", "export", "aws"),
 }
 
 

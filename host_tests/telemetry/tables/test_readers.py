@@ -25,7 +25,7 @@ MEANS = (
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return greenhouse_tables(tmp_path_factory.mktemp("it's")).folder
+    return Path(greenhouse_tables(tmp_path_factory.mktemp("it's")).folder)
 
 
 @pytest.fixture(scope="module")
