@@ -195,6 +195,7 @@ class Bridged:
                 pipe.weather = self.weather
         for end in self.ends:
             end.device.calm()
+            self.tables[end.side].watched = 0
             end.turn()
         for client in self.clients:
             client.plan.lazy = 0
