@@ -5,9 +5,8 @@
 # A row of OTHERS is `status|keys|text`. For `alias` the text is the served key. `ignored`: the
 # line is accepted and has no effect; the log warns. `refused`: the file is not used. The text of
 # these two says why, and what to do instead. `plugin`: see config/plugins.py; `bridge`: see
-# bridge/conf.py. `key=value`: with
-# that value the line asks for what the broker does anyway, so it is accepted without a warning.
-# `key_*`: each key that begins so.
+# bridge/conf.py. `key=value`: with that value the line asks for what the broker does anyway, so it
+# is accepted without a warning. `key_*`: each key that begins so.
 from slotmq.config import policies
 from slotmq.config.capacities import fields
 from slotmq.config.mosquitto_conf import FIELDS
