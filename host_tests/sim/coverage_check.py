@@ -32,7 +32,7 @@ MUST_SEE_OF_BRIDGE = {
         for end in ("here", "there")
     ),
     *("cut_message", "cut_delivery", "cut_delivery_released", "cut_delivery_gone"),
-    *("cut_received", "forgotten", "sent_again", "QoS_1_again"),
+    *("cut_received", "forgotten", "dialled_lazy", "sent_again", "QoS_1_again"),
 }
 
 

@@ -76,6 +76,9 @@ class Plan:
             "try_private": not numbers.one_in(4),
             "bridge_protocol_version": numbers.choice(VERSIONS),
         }
+        self.is_lazy = forgets[THERE] and numbers.one_in(2)  # then nothing comes in
+        if self.is_lazy:
+            self.options |= {"start_type": "lazy", "threshold": 1, "idle_timeout": 2}
         self.times = numbers.choice(((1, 30, 400), (100, 250), (200, 600)))
         self.weather = _weather(numbers)
         self.rate = numbers.choice((ALL, ALL, 500, 100))  # bytes of the link in each step
