@@ -49,10 +49,10 @@ bridge|connection addresses address topic remote_clientid clientid local_clienti
 username remote_password password local_username cleansession local_cleansession \
 keepalive_interval restart_timeout try_private notifications notifications_local_only \
 notification_topic bridge_bind_address bridge_protocol_version bridge_attempt_unsubscribe \
-bridge_outgoing_retain round_robin start_type idle_timeout threshold|of the `connection` above it
+bridge_outgoing_retain bridge_max_packet_size bridge_max_topic_alias bridge_receive_maximum \
+bridge_session_expiry_interval round_robin start_type idle_timeout threshold|of \
+the `connection` above it
 refused|local_password|`local_username` is what the bridge may do here; it does not log in
-refused|bridge_max_packet_size bridge_max_topic_alias bridge_receive_maximum \
-bridge_session_expiry_interval|of MQTT 5.0, and bridges speak 3.1.1
 refused|bridge_reload_type=lazy|a restart takes over changes of bridges
 refused|bridge_mptcp=false bridge_tcp_keepalive bridge_tcp_user_timeout|`keepalive_interval` \
 finds a dead connection
