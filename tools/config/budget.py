@@ -6,6 +6,7 @@ from typing import Any
 from slotmq.config import budget, mosquitto_conf
 from slotmq.config.settings import ConfError, Settings
 
+from .. import boards
 from ..errors import ToolError
 from .check import preset
 
@@ -38,5 +39,23 @@ def text(board: str, file: Path | None) -> str:
     ):
         if row not in used:
             more.append((*row[:2], f"more, with {key}"))
-    rows = [*rows, ("tables", sum(row[1] for row in rows), ""), *more]
+    size = sum(row[1] for row in rows)
+    if board != "HOST":
+        more += _tls(board, settings, limits, size)
+    rows = [*rows, ("tables", size, ""), *more]
     return "\n".join("{:<16}{:>8}  {}".format(*row) for row in rows)
+
+
+def _tls(board: str, settings: Any, limits: Any, size: int) -> list[tuple[Any, ...]]:
+    # What TLS would take, and how many connections over it the rest of the heap bears.
+    ways = ("3", settings.mqtt_versions == 3), ("kept", settings.persistence)
+    way = " ".join(name for name, is_so in ways if is_so)
+    left = boards.load(board).tables_bytes[way] - size
+    if limits.tls_connections:
+        left += budget.tls_row(limits.tls_connections)[1]
+    none, one = (budget.tls_row(n)[1] for n in (0, 1))
+    most = min(limits.connections, max(0, (left - none) // (one - none)))
+    rows: list[tuple[Any, ...]] = [("tls bears", most, "connections beside the other tables")]
+    if not limits.tls_connections:
+        rows.insert(0, ("tls", one, "more, with limit tls_connections 1"))
+    return rows

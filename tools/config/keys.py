@@ -36,7 +36,7 @@ websockets_origin|=|of the listener above it: an origin whose pages may connect;
 up. Without one all may
 http_dir|=|of the listener above it, with `protocol websockets`: a folder whose files are \
 [served](websocket.md#files)
-certfile|=|of the listener above it, which speaks [TLS](tls.md) then, on a computer: its \
+certfile|=|of the listener above it, which speaks [TLS](tls.md) then: its \
 certificate and those between it and the CA, in PEM. A reload reads the files again, for new \
 connections
 keyfile|=|of the listener above it: the key of that certificate, in PEM, without a password

@@ -15,7 +15,15 @@ from . import backup as copies
 from . import copying, link_options, mqtt_client, repl, steps, users
 from .mqtt_client import Login
 from .network import Network
-from .options import LOGIN_PASSWORD, WIFI_PASSWORD, Address, ask_password, login, piped_password
+from .options import (
+    LOGIN_PASSWORD,
+    WIFI_PASSWORD,
+    Address,
+    ask_password,
+    login,
+    piped_password,
+    reached,
+)
 from .options import cafile as cafile_option
 from .options import password_file as password_file_option
 from .options import port as port_option
@@ -67,6 +75,7 @@ _FOREVER_S = 10**9
     type=Address(),
     help="Address of the broker as seen from this computer [as the board reports it].",
 )
+@cafile_option
 @user_option
 @click.option(
     "--password-stdin",
@@ -112,6 +121,7 @@ def deploy(
     hostname: str | None,
     source: str | None,
     broker: tuple[str, int] | None,
+    cafile: str | None,
     user: str | None,
     piped: bool,
     anonymous: bool,
@@ -148,6 +158,7 @@ def deploy(
     password = _wifi_password(wifi_password_file) if ssid else None
     options = link_options.from_arguments(more)
     network = Network(links[0], ssid, password, hostname, source, options)
+    broker = broker and reached(broker, cafile)
     order = steps.Order(
         facts, config, network, Login(), broker, main, app, force, no_conf, anonymous
     )
@@ -164,6 +175,7 @@ def deploy(
                 password = ask_password(prompt, f"${WIFI_PASSWORD}", default="")
             is_new = steps.lacks_users(order, board_repl, removed)
             who = _login(user, secret, is_new)
+        who = replace(who, cafile=cafile)
         order = replace(order, network=replace(network, password=password), login=who)
         steps.deploy(order, board_repl, click.echo, erase)
 
@@ -206,6 +218,7 @@ def status(
 
     Without ADDRESS: that of this computer."""
     who = login(user, password_file, cafile)
+    address = reached(address, cafile)
     topics = mqtt_client.with_limits(mqtt_client.system_topics(address, who))
     found = {shown(topic): shown(value) for topic, value in topics.items()}
     width = max(map(len, found))

@@ -1,8 +1,8 @@
 """slotmq.conf for a board: where it comes from, and whether the broker could start with it.
 
 The broker's own parser reads it here as the board will. Nothing that it names is opened or
-created on this computer, except for its password_file and its acl_file, which are copied to the
-board with it. The content of these files is never shown.
+created on this computer, except for its password_file, its acl_file and the certificates and keys
+of its listeners, which are copied to the board with it. The content of these files is never shown.
 """
 
 import io
@@ -18,10 +18,10 @@ from slotmq.config import mosquitto_conf as parser
 from slotmq.config import policies
 from slotmq.config.settings import ConfError
 
-from .. import passwd
+from .. import boards, passwd
 from ..config.check import preset, together
 from ..errors import ToolError
-from . import access_files
+from . import access_files, certificates
 from .board_files import CONF
 from .mqtt_client import Login
 from .options import LOGIN_PASSWORD
@@ -53,6 +53,11 @@ _NO_USERS = (
     " --password-stdin or ${}; without a configuration, --anonymous lets in everybody instead"
 )
 _NO_RULES = "{}: acl_file {}: {}the board has no {}: without it the broker would not start"
+_NO_CERTIFICATE = "{}: {} {}: {}the board has no {}: without it the broker would not start"
+_NO_NAMES = (
+    "{}: use_identity_as_username: MicroPython on an RP2040 or RP2350 keeps no certificate of a"
+    " client, so nothing tells its name: use a password_file"
+)
 _NO_LISTENER = (
     "{}: no listener for the network: only programs on the board could connect. Add"
     " `listener 1883`, and `allow_anonymous true` if every client may connect"
@@ -82,10 +87,23 @@ class Configuration:
     limits: Any
     settings: Any
     effectless: list[str] = field(default_factory=list)  # a text for each line without effect
-    files: dict[str, bytes] = field(default_factory=dict)  # password_file and acl_file, by path
+    files: dict[str, bytes] = field(default_factory=dict)  # those that it names, by path
     made: str = ""  # path of a password_file that deploy has made
     kept: tuple[str, ...] = ()  # paths of such files that the board has and keeps
     rules: bytes = b""  # content of its acl_file
+    cafile: str = (
+        ""  # ca.crt beside the certificate of the first listener, as `slotmq certs` makes
+    )
+
+    def login_for_test(self, login: Login) -> Login | None:
+        """How to log in to the first listener; None: that needs a file that is not here."""
+        options = self.settings.listeners[0][3] if self.settings.listeners else {}
+        if not options.get("certfile"):
+            return replace(login, cafile=None)
+        cafile = login.cafile or self.cafile
+        if options.get("require_certificate") or not cafile:
+            return None
+        return replace(login, cafile=cafile)
 
     @property
     def is_open(self) -> bool:
@@ -156,6 +174,9 @@ def make(
         made = _with_users(made, source, on_board, login)
     if settings.acl_file:
         made = _with_rules(made, source, on_board, fetch)
+    for *_, options in made.settings.listeners:
+        if options.get("certfile"):
+            made = _with_certificates(made, source, on_board, options, board)
     return made
 
 
@@ -195,6 +216,34 @@ def _with_rules(
     raise ToolError(_NO_RULES.format(source.name, name, _not(file), path))
 
 
+def _with_certificates(
+    made: Configuration, source: Source, on_board: Collection[str], options: Any, board: str
+) -> Configuration:
+    if options.get("certificate") and boards.load(board).mcu.startswith("rp2"):
+        raise source.refused(_NO_NAMES.format(source.name))
+    files, kept, here = dict(made.files), list(made.kept), {}
+    for key in certificates.KEYS:
+        name = options.get(key)
+        if not name:
+            continue
+        path, file = _place(source, key, name)
+        if file and file.is_file():
+            files[path] = certificates.on_board(key, file)
+            here[key] = file
+        elif path in on_board:
+            kept.append(path)
+        else:
+            raise ToolError(_NO_CERTIFICATE.format(source.name, key, name, _not(file), path))
+    made = replace(made, files=files, kept=tuple(kept))
+    if "certfile" not in here or "keyfile" not in here:
+        return made
+    more = certificates.check(source.name, options, here)
+    cafile = here["certfile"].with_name("ca.crt")
+    if options is made.settings.listeners[0][3] and cafile.is_file():
+        made = replace(made, cafile=str(cafile))
+    return replace(made, effectless=made.effectless + more)
+
+
 def _not(file: Path | None) -> str:
     return f"{file} does not exist, and " if file else ""
 
@@ -209,6 +258,8 @@ def lacks_users(source: Source, board: str, on_board: Collection[str]) -> bool:
 def _place(source: Source, key: str, name: str) -> tuple[str, Path | None]:
     # The path of a file on the board, and the file here.
     file = source.folder / name.lstrip("/") if source.folder else None
+    if key in certificates.KEYS and file and not file.is_file():
+        file = Path(name)  # as the broker on this computer would find it
     return access_files.path_on_board(source.name, name, key), file
 
 

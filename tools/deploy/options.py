@@ -20,7 +20,7 @@ LOGIN_PASSWORD = "SLOTMQ_PASSWORD"
 
 
 class Address(click.ParamType):  # type: ignore[type-arg]
-    """HOST:PORT, or HOST alone."""
+    """HOST:PORT, or HOST alone, with port 0; see `reached()`."""
 
     name = "HOST:PORT"
 
@@ -29,7 +29,7 @@ class Address(click.ParamType):  # type: ignore[type-arg]
             return value[0], value[1]
         host, colon, port = value.rpartition(":")
         if not colon:
-            return value, 1883
+            return value, 0
         if not port.isdigit() or not 0 < int(port) < 65536:
             self.fail(f"{value}: expected HOST:PORT", param, ctx)
         return host.strip("[]"), int(port)
@@ -50,8 +50,14 @@ cafile = click.option(
     "--cafile",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="Speak TLS, and trust the CAs in this file.",
+    help="Speak TLS, and trust the CAs in this file; the port is 8883 then, if none is given.",
 )
+
+
+def reached(address: tuple[str, int], cafile: str | None) -> tuple[str, int]:
+    """The address with a port: by default that of MQTT, or of MQTT over TLS."""
+    host, port = address
+    return host, port or (8883 if cafile else 1883)
 
 
 def login(name: str | None, file: Any = None, cafile: str | None = None) -> Login:

@@ -23,6 +23,10 @@ _NO_HEAP = (
     "code does not fit",
     "no heap is left",
 )
+_NO_TEST = (
+    "the broker was not tested: its first listener speaks TLS, and requires a certificate of each"
+    " client, or --cafile FILE did not name the CA to trust"
+)
 _ADVICE = {
     "station": "check --wifi-ssid and the password, and whether the access point is in range"
     " (2.4 GHz)",
@@ -38,13 +42,14 @@ _ADVICE = {
 def wait_for_broker(
     repl: Repl,
     network: Network,
-    login: mqtt_client.Login,
+    login: mqtt_client.Login | None,
     address: tuple[str, int] | None,
     say: Callable[[str], None],
 ) -> None:
     """Wait for the board's lines about broker and network, then test the broker.
 
-    `address`: where this computer reaches the broker, if not where the board says. ToolError:
+    `address`: where this computer reaches the broker, if not where the board says. `login`: None:
+    it is not tested, as it needs a certificate. ToolError:
     the broker or the network does not start, or the test fails."""
     lines: list[str] = []
     port, ip = 0, ""
@@ -69,6 +74,9 @@ def wait_for_broker(
         if port and ip:
             if network.link == "access_point" and not address:
                 say(_how_to_test(network.ssid, ip, port))
+                return
+            if login is None:
+                say(_NO_TEST)
                 return
             host, port = address or (ip, port)
             say(f"{host}:{port}: {_tested((host, port), login)}")

@@ -108,7 +108,7 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
         if facts.frozen:
             say(f"frozen in its firmware, and not copied: {', '.join(facts.frozen)}")
         check(order, facts)
-        change = plan(order, repl, facts, say, erase)
+        change, login = plan(order, repl, facts, say, erase)
         copying.check_space(change, facts.flash, repl, erase)
     try:
         if erase:
@@ -126,7 +126,7 @@ def deploy(order: Order, repl: Repl, say: Say, erase: bool = False) -> None:
         )
         return
     say("reset")
-    startup.wait_for_broker(repl, order.network, order.login, order.address, say)
+    startup.wait_for_broker(repl, order.network, login, order.address, say)
 
 
 @contextmanager
@@ -140,8 +140,11 @@ def reset_on_failure(repl: Repl) -> Iterator[None]:
         raise
 
 
-def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) -> copying.Change:
-    """The change to the board's files. ToolError: the board could not run the result."""
+def plan(
+    order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False
+) -> tuple[copying.Change, mqtt_client.Login | None]:
+    """The change to the board's files, and how to log in for the test, None: that cannot be
+    tested. ToolError: the board could not run the result."""
     on_board = {} if erase and order.no_conf else repl.hashes()
     before = copying.read_network(repl, on_board)
     network = order.network.completed(before)
@@ -165,7 +168,8 @@ def plan(order: Order, repl: Repl, facts: Facts, say: Say, erase: bool = False) 
         on_board = {path: on_board[path] for path in stays if path in on_board}
     reused = network.options.reused(json.loads(wanted[board_files.NETWORK]))
     _report(order, network, conf, on_board, say, reused)
-    return copying.plan(wanted, order.main, repl, on_board, facts.frozen)
+    change = copying.plan(wanted, order.main, repl, on_board, facts.frozen)
+    return change, conf.login_for_test(order.login)
 
 
 def _source(order: Order, repl: Repl, on_board: Collection[str]) -> configuration.Source:

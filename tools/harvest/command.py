@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..deploy.options import Address, login
+from ..deploy.options import Address, login, reached
 from ..deploy.options import cafile as cafile_option
 from ..deploy.options import password_file as password_file_option
 from ..deploy.options import port as port_option
@@ -77,7 +77,7 @@ def harvest(
     with locked(folder) as manifest:
         if address is not None:
             who = login(user, password_file, cafile)
-            report = _network(address, who, set(boards), set_time, manifest)
+            report = _network(reached(address, cafile), who, set(boards), set_time, manifest)
         elif copied is not None:
             report = _copies(copied, manifest)
         elif by_cable:

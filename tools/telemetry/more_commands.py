@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ..deploy.options import Address, login
+from ..deploy.options import Address, login, reached
 from ..deploy.options import cafile as cafile_option
 from ..deploy.options import password_file as password_file_option
 from ..deploy.options import user as user_option
@@ -56,6 +56,7 @@ def live(
     from .lake import Lake
     from .live import Field, run
 
+    brokers = tuple(reached(each, cafile) for each in brokers)
     field = Field(brokers, login(user, password_file, cafile), frozenset(boards))
     run(field, harvest, Lake(tables), runner, None if once else every, seconds,
         told=lambda text: click.echo(text) if text else None)  # fmt: skip

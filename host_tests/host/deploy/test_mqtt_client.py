@@ -156,6 +156,8 @@ class TestStatus:
 
         monkeypatch.setattr(mqtt_client, "system_topics", topics)
         assert CliRunner().invoke(main, ["status"]).output == "$SYS/at  127.0.0.1:1883\n"
+        over_tls = CliRunner().invoke(main, ["status", "--cafile", __file__])
+        assert over_tls.output == "$SYS/at  127.0.0.1:8883\n"
 
     def test_without_topics_both_possible_reasons_are_named(self) -> None:
         with (

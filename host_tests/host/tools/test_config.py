@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from slotmq.config import mosquitto_conf, other_keys
+from slotmq.config import mosquitto_conf, other_keys, tls_listeners
 from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.config.policies import rows
 from slotmq.config.reload import reload
@@ -198,8 +198,9 @@ class TestNeverPlain:
     @pytest.mark.parametrize("board", ["HOST", "RPI_PICO_W"])
     @pytest.mark.parametrize("key", _of("tls", "bridge-tls"))
     def test_tls(self, key: str, board: str, tmp_path: Path) -> None:
-        """One key of TLS is never enough; and a board has none yet."""
-        is_kept = key in {row[0] for row in rows(FIELDS)} and board == "HOST"
+        """One key of TLS is never enough; and a board has only some of them."""
+        of_board = board == "HOST" or key in tls_listeners._OF_ALL.split()
+        is_kept = key in {row[0] for row in rows(FIELDS)} and of_board
         for before in (
             (),
             ("port 8883",),
@@ -213,11 +214,18 @@ class TestNeverPlain:
                 assert [line for line in errors if line.startswith(at)], (before, value)
 
     def test_the_reason_is_said_once_and_names_the_listener(self, tmp_path: Path) -> None:
-        lines = "listener 8883", "cafile /a", "certfile /b", "keyfile /c"
-        first, *others = check(conf(tmp_path, *lines), "RPI_PICO_W")[0]
-        assert "not served: TLS needs a computer" in first
-        assert "remove its `listener`, too" in first
-        assert [line.partition(": not served: ")[2] for line in others] == ["as line 2"] * 2
+        lines = "listener 8883", "capath /a", "crlfile /b", "dhparamfile /c"
+        found = check(conf(tmp_path, *lines), "RPI_PICO_W")[0]
+        reasons = [line.partition(": not served: ")[2] for line in found if "not served" in line]
+        assert reasons == ["with TLS this needs CPython", "as line 2", "as line 2"]
+        assert any("which never serves plain MQTT instead" in line for line in found)
+
+    def test_a_board_says_how_many_connections(self, tmp_path: Path) -> None:
+        lines = "listener 8883", "certfile /b", "keyfile /c", "allow_anonymous true"
+        file = conf(tmp_path, *lines)
+        (error,) = check(file, "RPI_PICO_W")[0]
+        assert error.startswith(f"{file}:2: certfile: expected limit tls_connections")
+        assert check(conf(tmp_path, *lines, "limit tls_connections 1"), "RPI_PICO_W")[0] == []
 
     @pytest.mark.parametrize(
         "line",
@@ -256,8 +264,27 @@ class TestBudget:
 
     def test_behind_the_sum_is_what_other_keys_add(self) -> None:
         sizes = self.sizes("--board", "RPI_PICO_W")
-        assert list(sizes)[-5:] == ["tables", "journal", "users", "access lists", "session owners"]
-        assert sum(list(sizes.values())[:-5]) == sizes["tables"]
+        more = ["journal", "users", "access lists", "session owners", "tls", "tls bears"]
+        assert list(sizes)[-7:] == ["tables", *more]
+        assert sum(list(sizes.values())[:-7]) == sizes["tables"]
+
+    @pytest.mark.parametrize(
+        ("board", "lines", "most"),
+        [
+            ("RPI_PICO_W", (), 0),
+            ("RPI_PICO_W", ("mqtt_versions 3", "limit message_bytes 4096"), 1),
+            ("RPI_PICO2_W", (), 3),
+            ("RPI_PICO2_W", ("limit message_bytes 65536",), 4),
+            ("ESP32_GENERIC_S3", (), 7),
+            ("ESP32_GENERIC", ("mqtt_versions 3", "limit message_bytes 2048"), 0),
+        ],
+    )
+    def test_how_many_connections_over_tls_a_board_bears(
+        self, board: str, lines: tuple[str, ...], most: int, tmp_path: Path
+    ) -> None:
+        for more in ((), ("limit tls_connections 1",)):
+            sizes = self.sizes("--board", board, "-c", conf(tmp_path, *lines, *more))
+            assert sizes["tls bears"] == most
 
     def test_with_the_limits_of_a_configuration(self, tmp_path: Path) -> None:
         file = conf(tmp_path, "limit queued 20", "limit deliveries 180")

@@ -29,7 +29,10 @@ def rows(limits, settings=None):
         ),
         # the receive buffer, the work buffer for a topic and a filter, the Broker itself
         ("shared", 1168 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
-    ] + (access_rows(settings, limits) if settings else [])
+    ] + (
+        ([tls_row(limits.tls_connections)] if limits.tls_connections else [])
+        + (access_rows(settings, limits) if settings else [])
+    )
 
 
 def journal(limits):
@@ -69,6 +72,12 @@ def users_row(limits):
     n = limits.users
     failures = 3 * 13 * max(8, limits.connections)
     return ("users", 700 + n * (133 + 48) + 2 * limits.connections + failures, n)
+
+
+def tls_row(n):
+    """TLS: its code, the certificate, what the one handshake takes for a moment; and mbedTLS's
+    buffers for each connection, measured on the emulated RP2040."""
+    return ("tls", 16000 + n * 24800, n)
 
 
 def _connections(limits):

@@ -39,6 +39,8 @@
 #                    without these files they take no heap
 #   acl_rules        rules of the acl_file
 #   acl_bytes        their filters
+#   tls_connections  connections over TLS, on MicroPython with a small heap and on boards, where
+#                    each takes some 24 KB; elsewhere nothing bounds them
 FIELDS = """\
 connections 4 1 1023
 sessions 8 1 8191
@@ -71,6 +73,7 @@ aliases 1 0 65535
 users 16 1 32767
 acl_rules 24 0 65000
 acl_bytes 640 0 16777216
+tls_connections 0 0 1023
 """
 
 

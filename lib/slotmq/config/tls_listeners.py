@@ -8,7 +8,8 @@
 # subject), and the listener has no password_file. A listener with any of the keys of TLS never
 # ends as plain MQTT.
 #
-# mbedTLS, on MicroPython, serves the keys in _OF_ALL. No board has TLS yet.
+# mbedTLS, on MicroPython, serves the keys in _OF_ALL. A board, and any small heap, needs limit
+# tls_connections besides; its files are in DER, as deploy puts them there.
 import hashlib
 import os
 import sys
@@ -21,7 +22,9 @@ _COMMON_NAME = const(1)
 _SUBJECT = const(2)
 _PLACES = const(-1)
 _OF_PSK = "psk_file psk_hint ciphers use_identity_as_username"
-_OF_ALL = "certfile keyfile cafile require_certificate tls_version"
+_OF_ALL = (
+    "certfile keyfile cafile require_certificate tls_version ciphers use_identity_as_username"
+)
 # Keys that say what a certificate of a client is for, and need require_certificate
 _OF_CLIENTS = ("use_identity_as_username", "use_subject_as_username", "crlfile")
 _OF_WEB = ("websockets_origin", "http_dir", "protocol")
@@ -33,12 +36,7 @@ def _is_of_board(reader):
 
 def _note(reader):
     text = None
-    if _is_of_board(reader):
-        text = (
-            "TLS needs a computer so far, and the port must not serve plain MQTT instead: remove"
-            " its `listener`, too; let a TLS proxy forward to a listener on 127.0.0.1"
-        )
-    elif MICROPYTHON and reader.key not in _OF_ALL.split():
+    if (MICROPYTHON or _is_of_board(reader)) and reader.key not in _OF_ALL.split():
         text = "with TLS this needs CPython"
     elif reader.key[:4] == "psk_" and not ondemand.take("platform.tls_cpython", 0).HAS_PSK:
         text = "TLS with shared keys needs CPython 3.13; `certfile` and `keyfile` serve TLS"
@@ -59,7 +57,7 @@ def flag_(reader, bounds, value):
 
 def word_(reader, bounds, value):
     _note(reader)
-    return reader.word(bounds[:1] if MICROPYTHON else bounds, value)
+    return reader.word(bounds[:1] if MICROPYTHON or _is_of_board(reader) else bounds, value)
 
 
 def text_(reader, bounds, value):
@@ -125,8 +123,8 @@ def listener_(reader, bounds, options):
     """At the file's end: check the keys of one listener together, and load its files."""
     places = options.pop(_PLACES)
     _check_web(reader, options, places)
-    if not places or _is_of_board(reader):
-        return  # each line was refused
+    if not places:
+        return
     first = next(iter(places))
 
     def fail(key, text):
@@ -143,6 +141,8 @@ def listener_(reader, bounds, options):
     if lacks:
         text = "%s on the same listener, which never serves plain MQTT instead"
         fail(first, text % " and ".join(lacks))
+    elif (_is_of_board(reader) or ondemand.IS_SMALL) and not reader.limits.tls_connections:
+        fail(first, "limit tls_connections, of which `slotmq budget` says how many fit the heap")
     for key in _OF_CLIENTS:
         if options.get(key) and not (options.get("require_certificate") or has_psk):
             fail(key, "require_certificate true on the same listener")
@@ -156,7 +156,7 @@ def listener_(reader, bounds, options):
     failures = [each for each in reader.failures if each[0] in places.values()]
     if reader.count == before and not failures and _are_here(reader, options):
         if MICROPYTHON:
-            made = ondemand.take("net.tls_micropython", 0).make_context(options)
+            made = ondemand.take("net.tls_context", 0).make_context(options)
         else:
             made = ondemand.take("platform.tls_cpython", 0).make_context(options)
         options["tls"], errors, warnings = made

@@ -1,36 +1,40 @@
-# tls_micropython.py - the contract of platform/tls_cpython.py on MicroPython: a listener's
-# SSLContext, and connections over TLS as streams of the loop. Loaded for the first listener with a
-# certificate.
+# tls_micropython.py - the contract of platform/tls_cpython.py on MicroPython: connections over TLS
+# as streams of the loop. Loaded for the first listener with a certificate; its SSLContext is made
+# by net/tls_context.py.
 #
 # What mbedTLS and extmod/modtls_mbedtls.c ask for, and how it is met:
 #
 # - The unix port crashes if an SSLSocket is polled beside sockets (modselect.c moves a pointer
 #   that such an object does not have). So the socket below it is polled. Input that mbedTLS has
 #   read already causes no event: ipoll() serves the streams in `ready` first.
-# - The loop has a TlsStream for it, and in of_stream the socket is a callback, handle(), which is
-#   called with the heap unlocked, since mbedTLS allocates. So plain connections pay nothing, but
-#   for a call in each turn of a broker that has such a listener.
+# - The loop has a TlsStream for it, and in of_stream the socket is a callback, handle(). So plain
+#   connections pay nothing, but for a call in each turn of a broker that has such a listener.
+# - mbedTLS allocates while it works (rp2: from the heap), and so does recv(). Only these calls
+#   unlock the heap: with it unlocked each call of a function allocates its frame.
 # - readinto() reads until it has all, and loses what came before an error, such as the end of a
 #   connection without close_notify. So recv() reads record by record.
+# - In a large heap what recv() allocates does not fit into the gaps before the tables, and the
+#   search for it would begin there each time. plug() fills them: it begins behind the tables then.
 # - After "want write" write() must come again with the same length. The bytes are in mbedTLS's
 #   record already. So they count as written, `waits` is their number, and write() takes nothing
 #   more until they have left.
 # - A write that is longer than a record may be cut behind any of several. So at most _CONTENT
-#   bytes are written at once.
+#   bytes are written at once; on rp2, what lwIP's memory has space for (platform/lwip.py).
 # - A failed handshake detaches the socket: close() closes that one itself.
-# - Errors are OSError or ValueError. All become OSError.
+# - Errors are OSError or ValueError. All become OSError. Those of _NO_HEAP say that mbedTLS found
+#   no heap.
 #
 # In a turn one handshake goes on by one step. Only so many are under way: in a small heap one,
 # since each takes much of it. The listener stops meanwhile, and one that lasts longer than _QUICK
-# ends if another client waits. If there is no heap for one, the client is refused, and counted
-# with those for whom there was no slot.
+# ends if another client waits. On a board limit tls_connections bounds all connections. In a small
+# heap a handshake begins only if there is heap for it and for plain clients beside it; else, or
+# if it finds none later, the client is refused, and counted with those for whom there was no slot.
 #
 # Owns the streams by their sockets. Allocates.
+import sys
 from errno import EAGAIN
 
-import tls
-
-from slotmq.fast import may_read
+from slotmq.fast import copy, may_read
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 from slotmq.protocol.dispatch import receive
@@ -38,13 +42,21 @@ from slotmq.protocol.dispatch import receive
 _IN = const(1)
 _OUT = const(4)
 _HUP = const(16)
-_NONE = const(0xFFFF)
 _LOST = const(9)
 _TIMED_OUT = const(8)
 _CONTENT = const(4096)  # bytes of a record's content on the smallest ports
-_READ_AT_ONCE = const(512)  # bytes that recv() allocates
+_RECORD_HEAD = const(96)  # bytes of a record beside its content, at most
+_GCM = const(29)  # the same with AES-GCM
 _QUICK = const(30)  # tenths of a second
+# Errors of mbedTLS's parts without heap: as module tls raises them, MPI, ASN1, X509, PK, ECP, MD
+_NO_HEAP = (12, 16, 106, -10368, -16256, -19840, -20864)
+_HALF = 1 << 30
+# What a handshake takes of a small heap, in words: two large pieces, then those of 1 KB. Beside it
+# there must be what loads the modules of plain clients, in pieces of 4 KB.
+_PIECES = (4300, 1200) + (256,) * 8 + (1024,) * 3
 _AT_ONCE = 1 if ondemand.IS_SMALL else 64  # handshakes
+_READ = 512 if ondemand.IS_SMALL else _CONTENT  # bytes that recv() allocates
+_IS_BOUNDED = ondemand.IS_SMALL or sys.platform != "linux"
 
 
 class TlsStream:
@@ -62,46 +74,69 @@ class TlsStream:
     def readinto(self, buf, n):
         ready = self.owner.ready
         ready.discard(self)
+        self.owner.reading.discard(self)
         got = 0
+        data = None
+        heap.lift()
         try:
             while got < n:
-                data = self.tls.recv(min(n - got, _READ_AT_ONCE))
+                data = self.tls.recv(min(n - got, _READ))
                 if not data:
-                    if data is None and not got:
-                        return None
                     break
-                buf[got : got + len(data)] = data
+                copy(buf, got, data, 0, len(data))
                 got += len(data)
-        except (OSError, ValueError) as error:
+                self.owner.plug(data)
+            if data is not None and got:
+                ready.add(self)  # there may be more, or the end
+        except (OSError, ValueError, MemoryError) as error:
             if not got:
-                if self.why:
-                    self.why = "TLS: %s" % str(error.args[-1]).strip().replace("\n", "; ")
-                raise OSError(_LOST)
-        if got:
-            if data is not None:
-                ready.add(self)  # there may be more, or the end, or an error
-            if self.why:
-                self.why = None
-                self.owner.shaken(self)
-        return got
+                self._failed(error)
+            ready.add(self)  # the error comes again
+        finally:
+            heap.drop()
+        if got and self.why:
+            self.why = None
+            self.owner.shaken(self)
+        return None if data is None and not got else got
+
+    def _failed(self, error):
+        if isinstance(error, MemoryError) or self.why and error.args[0] in _NO_HEAP:
+            self.owner.loop.conns.refused += 1 if self.why else 0
+            self.why = "too little heap"
+        elif self.why:
+            self.why = "TLS: %s" % str(error.args[-1]).strip().replace("\n", "; ")
+        raise OSError(_LOST)
 
     def write(self, buf, off, n):
         if self.waits and not self.flush():
             return None
         done = 0
+        lwip = self.owner.loop.lwip
         while done < n and not self.waits:
             k = min(n - done, self.owner.most)
-            if self._write(buf, off + done, k) is None:
+            if lwip:
+                k = min(k, lwip.may_send(self) - _RECORD_HEAD)
+                if k <= 0:
+                    break
+            if lwip and lwip.tries and not lwip.at:
+                taken = lwip.look(self.sock, self.tls, _GCM, buf, off + done, k)
+            else:
+                taken = self._write(buf, off + done, k)
+            if taken == 0:
+                break
+            if taken is None:
                 self.waits = k
                 self._poll()
             done += k
+            if lwip:
+                lwip.sent(self)
         return done
 
     def _write(self, buf, off, n):
         heap.lift()
         try:
             return self.tls.write(buf, off, n)
-        except ValueError:
+        except (ValueError, MemoryError):
             raise OSError(_LOST)
         finally:
             heap.drop()
@@ -118,6 +153,11 @@ class TlsStream:
         self.waits = 0
         self._poll()
         return True
+
+    def user(self, is_whole):
+        """The common name in the client's certificate; "": it has none."""
+        found = ondemand.take("net.tls_context", self.owner.loop.broker.now)
+        return found.common_name(self.tls.getpeercert(True) or b"")
 
     def close(self):
         self.owner.shaken(self)
@@ -139,13 +179,24 @@ class Tls:
         broker, of_stream, self.inner_ipoll, rx, ticks_ms = loop.at_hand
         loop.at_hand = broker, of_stream, self.ipoll, rx, ticks_ms
         self.ready = set()  # streams that may have input left
+        self.reading = set()  # those of them that this turn still has to serve
         self.shaking = []  # streams whose handshake is under way, the oldest first
         self.has_shaken = False  # has a handshake gone on in this turn? Only one does.
         self.filler = loop.conns.tx  # any bytes
         self.most = min(_CONTENT, len(self.filler))  # bytes that are written at once
         self.streams = {}  # socket: TlsStream
+        # An object that is too large for any gap before the tables lies behind them.
+        size = 0 if ondemand.IS_SMALL else loop.broker.limits.hole_bytes()
+        self.edge = _id_at(bytearray(size)) if size else -_HALF
         loop.callbacks.insert(0, self.handle)
         self.index = -len(loop.callbacks)
+
+    def plug(self, data):
+        """Fill the gaps before the tables with small objects, which the next collection frees."""
+        k = 0.0
+        while id(data) < self.edge:
+            k += 1
+            data = k
 
     def register(self, stream, mask):
         if type(stream) is TlsStream:
@@ -166,6 +217,7 @@ class Tls:
     def unregister(self, stream):
         if type(stream) is TlsStream:
             self.ready.discard(stream)
+            self.reading.discard(stream)
             self.streams.pop(stream.sock, None)
             self.loop.of_stream.pop(stream.sock, None)
             stream = stream.sock
@@ -175,15 +227,26 @@ class Tls:
         self.has_shaken = False
         if self.ready:
             heap.lift()
-            for stream in list(self.ready):
+            self.ready, self.reading = self.reading, self.ready
+            while self.reading:
+                stream = self.reading.pop()
                 if stream.mask & _IN:
                     self.handle(stream.sock)
                     timeout_ms = 0
+                else:
+                    self.ready.add(stream)
             heap.drop()
         return self.inner_ipoll(timeout_ms)
 
     def handle(self, sock):
         """An event of a connection: which one, the poller's callback does not say."""
+        # The heap is lifted. This frame is small enough for the C stack; a larger one would leave
+        # a gap in the heap, behind which each search would walk over all later garbage.
+        heap.drop()
+        self._serve(sock)
+        heap.lift()  # (not after a MemoryError, which is a defect)
+
+    def _serve(self, sock):
         stream = self.streams[sock]
         if stream.why:
             if self.has_shaken:
@@ -201,16 +264,10 @@ class Tls:
                 n = may_read(broker.fast_path, conn)
                 if n:
                     self._read(stream, conn, n)
-                    return
-            if event or not stream.waits:
+                    event = -1
+            if event >= 0 and (event or not stream.waits):
                 self.loop._other_event(conn, stream, event or _HUP)
         except OSError:
-            broker.end(conn, _LOST)
-        except MemoryError:
-            if broker.reading != _NONE:
-                raise  # the loop ends the client whose packet it was
-            stream.why = "too little heap"
-            broker.conns.refused += 1
             broker.end(conn, _LOST)
 
     def _read(self, stream, conn, n):
@@ -236,6 +293,7 @@ class Tls:
             found = accept()
             if found:
                 try:
+                    self._make_space()
                     stream = TlsStream(self, found[0], own["tls"])
                     self.shaking.append(stream)
                     return stream, found[1]
@@ -246,6 +304,17 @@ class Tls:
 
         return accept_tls
 
+    def _make_space(self):
+        # MemoryError: there are enough connections, or there is too little heap for one more.
+        if _IS_BOUNDED and len(self.streams) >= self.loop.broker.limits.tls_connections:
+            raise MemoryError
+        if ondemand.IS_SMALL:
+            try:
+                _try_space()
+            except MemoryError:
+                ondemand.forget_all()
+                _try_space()
+
     def shaken(self, stream):
         """The handshake of this stream is over, one way or the other."""
         if stream in self.shaking:
@@ -253,33 +322,27 @@ class Tls:
             self.loop.listeners.start()
 
 
+def _try_space():
+    # A list gives its heap back at once.
+    held = []
+    try:
+        for words in _PIECES:
+            held.append([None] * words)
+    finally:
+        for piece in held:
+            piece.clear()
+
+
+def _id_at(data):
+    # The id() of an object at the address of these bytes. (On 32 bits it has 31, with a sign.)
+    import uctypes
+
+    at = uctypes.addressof(data)
+    return at - 2 * _HALF if _HALF <= at < 2 * _HALF and sys.maxsize < 2 * _HALF else at
+
+
 def accept(loop, accept_plain, own):
     """-> accept() of a listener of TLS, which wraps what accept_plain() returns. own: that
     listener's settings, whose context a reload replaces."""
     loop.tls = getattr(loop, "tls", None) or Tls(loop)
     return loop.tls.accepts(accept_plain, own)  # of the first one: this module may be loaded again
-
-
-def make_context(own):
-    """-> the SSLContext of a listener with these settings, errors as (key, what was expected), and
-    no warnings. None if there are errors."""
-    context = tls.SSLContext(tls.PROTOCOL_TLS_SERVER)
-    key = "keyfile"
-    try:
-        context.load_cert_chain(_read(own["certfile"]), _read(own[key]))
-        key = "cafile"
-        if own.get(key):
-            context.load_verify_locations(_read(own[key]))
-    except ValueError as error:
-        what = "a private key" if "key" in str(error) else "a certificate"
-        if key == "keyfile" and "key" not in str(error):
-            key = "certfile"
-        return None, [(key, "%s in PEM (%s)" % (what, error))], []
-    if own.get("require_certificate"):
-        context.verify_mode = tls.CERT_REQUIRED
-    return context, [], []
-
-
-def _read(path):
-    with open(path, "rb") as file:
-        return file.read()

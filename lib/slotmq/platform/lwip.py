@@ -73,18 +73,19 @@ class Lwip:
     def find(self, stream):
         """The address of a connection's snd_buf; 0: it has no control block, or the offset is
         not known."""
-        if self.at and _is_a(stream, self.kind):
-            pcb = self.mem32[_id(stream) + _PCB]
-            return pcb and pcb + self.at
-        return 0
+        if not self.at:
+            return 0
+        if not _is_a(stream, self.kind):
+            stream = getattr(stream, "sock", None)  # that below TLS
+            if not _is_a(stream, self.kind):
+                return 0
+        pcb = self.mem32[_id(stream) + _PCB]
+        return pcb and pcb + self.at
 
     def used(self, stream):
         """How many bytes of lwIP's memory the connection has."""
-        if not self.at or not _is_a(stream, self.kind):
-            return 0
-        pcb = self.mem32[_id(stream) + _PCB]
-        at = pcb + self.at
-        return pcb and self.most - self.mem16[at] + _HEADERS * self.mem16[at + 2]
+        at = self.find(stream)
+        return at and self.most - self.mem16[at] + _HEADERS * self.mem16[at + 2]
 
     def may_send(self, stream):
         """How many bytes may be written to the connection now."""
@@ -131,18 +132,26 @@ class Lwip:
         if self.at or not self.tries:
             done = stream.write(buf, off, n)
         else:
-            done = self._look(stream, buf, off, n)
+            done = self.look(stream, stream, 0, buf, off, n)
         if self.loop.ticks_diff(ticks_ms(), began) >= _IN_DOUBT_MS:
             raise OSError(_ENOMEM)
-        if done:  # counts as progress: writes go on only while the client acknowledges
-            self.left[self.loop.of_stream[stream]] = 0
+        if done:
+            self.sent(stream)
         return done
 
-    def _look(self, stream, buf, off, n):
-        # A write that may show the offset of snd_buf.
+    def sent(self, stream):
+        """A write counts as progress: writes go on only while the client acknowledges."""
+        self.left[self.loop.of_stream[stream]] = 0
+
+    def look(self, stream, writer, more, buf, off, n):
+        """writer.write() to the stream, of n bytes and so many more, that may show the offset of
+        snd_buf."""
         heap.lift()
         try:
-            return ondemand.take("platform.lwip_layout", 0).write(self, stream, buf, off, n)
+            layout = ondemand.take("platform.lwip_layout", 0)
+            return layout.write(self, stream, writer, more, buf, off, n)
+        except ValueError:  # of TLS
+            raise OSError(_ENOMEM)
         except MemoryError:
             return 0  # nothing was sent: the next turn tries again
         finally:

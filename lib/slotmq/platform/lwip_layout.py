@@ -12,13 +12,14 @@ _NUMBERS = const(100)  # 16-bit numbers of a control block that are compared
 _WARNING = const(2)
 
 
-def write(lwip, stream, buf, off, n):
-    """stream.write(), and a comparison of the control block before and after."""
+def write(lwip, stream, writer, more, buf, off, n):
+    """writer.write(), which writes as many bytes as it returns, and `more`, to the stream; and a
+    comparison of the control block before and after."""
     numbers = [0] * _NUMBERS
     pcb = _read(lwip, stream, numbers)
-    done = stream.write(buf, off, n)
+    done = writer.write(buf, off, n)
     if pcb and done and pcb == lwip.mem32[id(stream) + _PCB]:
-        _find(lwip, pcb, numbers, done)
+        _find(lwip, pcb, numbers, done + more)
     lwip.tries -= 1
     if not lwip.at and not lwip.tries:
         _give_up(lwip.loop.broker)

@@ -22,7 +22,7 @@ retained.refused
 five.shares.refused
 five.aliases.refused"""
 _LIMITS = """\
-connections
+connections, tls_connections
 sessions
 received
 subscriptions, topic_bytes, levels

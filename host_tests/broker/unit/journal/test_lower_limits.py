@@ -54,6 +54,7 @@ LOWER = {
     "max_packet": 308,
     "tx_bytes": 64,
     "tcp_bytes": 0,
+    "tls_connections": 0,
     "rx_bytes": 64,
     "tail_bytes": 16,
     "reassembly": 1,

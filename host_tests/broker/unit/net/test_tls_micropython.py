@@ -9,7 +9,9 @@ try:
 except ImportError:
     sys.modules["tls"] = sys  # CPython has none; only what opens files needs it
 
+from slotmq.net import tls_micropython
 from slotmq.net.tls_micropython import Tls, TlsStream
+from slotmq.platform import heap
 
 IN, OUT = 1, 4
 
@@ -71,11 +73,12 @@ class MbedTls:
 class Loop:
     """What Tls uses of the loop, its broker and its poller."""
 
-    now = reading = 0
-    fast_path = None
+    now = reading = refused = 0
+    fast_path = lwip = None
+    tls_connections = 1
 
     def __init__(self):
-        self.poller = self.broker = self.conns = self.listeners = self
+        self.poller = self.broker = self.conns = self.listeners = self.limits = self
         self.tx = bytearray(5000)
         self.at_hand = self, {}, self.inner_ipoll, None, None
         self.of_stream = self.at_hand[1]
@@ -94,6 +97,9 @@ class Loop:
 
     def inner_ipoll(self, timeout_ms):
         return timeout_ms
+
+    def hole_bytes(self):
+        return 0
 
     def start(self):
         self.starts += 1
@@ -115,6 +121,11 @@ class TestTlsStream(unittest.TestCase):
         self.loop.of_stream[self.stream] = 7
         self.loop.poller.register(self.stream, IN)
 
+    def handle(self, sock):
+        heap.lift()  # as the loop does
+        self.owner.handle(sock)
+        heap.drop()
+
     def test_what_the_socket_does_not_take_is_offered_again_with_its_length(self):
         data = bytearray(bytes(range(200)) * 50)
         self.sock.space = 5000
@@ -125,7 +136,7 @@ class TestTlsStream(unittest.TestCase):
         self.assertEqual(self.stream.write(data, 8192, 1808), 1808)
         self.assertEqual(self.mbedtls.sent, bytes(data[:8192]))
         self.sock.space = 5000
-        self.owner.handle(self.sock)
+        self.handle(self.sock)
         self.assertEqual(self.mbedtls.sent, bytes(data))
         self.assertEqual(self.loop.masks[self.sock], IN)
         self.assertEqual(self.loop.events, [(7, IN)])
@@ -133,11 +144,11 @@ class TestTlsStream(unittest.TestCase):
     def test_while_a_record_waits_the_loop_writes_nothing(self):
         self.stream.write(b"abc", 0, 3)
         self.owner.modify(self.stream, IN | OUT)
-        self.owner.handle(self.sock)
+        self.handle(self.sock)
         self.assertEqual(self.loop.events, [(7, IN)])
         self.sock.space = 3
         self.owner.has_shaken = False
-        self.owner.handle(self.sock)
+        self.handle(self.sock)
         self.assertEqual(self.loop.events[1:], [(7, IN | OUT)])
 
     def test_what_came_before_an_error_is_read_first(self):
@@ -202,28 +213,75 @@ class TestTlsStream(unittest.TestCase):
         self.loop.poller.register(other, IN)
         for conn in (7, 8):
             self.loop.at_hand[2](250)
-            self.owner.handle(self.sock if conn == 7 else other.sock)
-            self.owner.handle(other.sock if conn == 7 else self.sock)
+            self.handle(self.sock if conn == 7 else other.sock)
+            self.handle(other.sock if conn == 7 else self.sock)
             self.assertEqual(self.loop.events, [(conn, IN)])
             del self.loop.events[:]
         other.why = None
-        self.owner.handle(other.sock)
+        self.handle(other.sock)
         self.assertEqual(self.loop.events, [(8, IN)])
 
     def test_no_heap_for_a_handshake(self):
-        self.loop.refused = 0
-        self.loop.reading = 0xFFFF
-
-        def no_heap(*_):
-            raise MemoryError
-
-        self.loop._other_event = no_heap
-        self.owner.handle(self.sock)
-        self.assertEqual((self.loop.events, self.loop.refused), ([(7, "ends")], 1))
-        self.mbedtls.wrap_socket = lambda *_, **__: no_heap()
+        """mbedTLS has many errors for that."""
+        for error in (MemoryError(), OSError(12), OSError(16), OSError(-19840)):
+            self.setUp()
+            self.mbedtls.received = [error]
+            with self.assertRaises(OSError):
+                self.stream.readinto(bytearray(4), 4)
+            self.assertEqual((self.stream.why, self.loop.refused), ("too little heap", 1))
+        self.mbedtls.wrap_socket = no_heap
         other = Socket()
         self.assertEqual(self.owner.accepts(lambda: (other, 1), {"tls": self.mbedtls})(), None)
         self.assertEqual((self.loop.refused, other.is_open), (2, False))
+
+    def test_a_client_that_is_there_finds_no_heap(self):
+        self.stream.why = None
+        self.mbedtls.received = [MemoryError()]
+        with self.assertRaises(OSError):
+            self.stream.readinto(bytearray(4), 4)
+        self.assertEqual((self.stream.why, self.loop.refused), ("too little heap", 0))
+
+    def test_a_board_bears_so_many(self):
+        own = {"tls": self.mbedtls}
+        before = tls_micropython._IS_BOUNDED
+        tls_micropython._IS_BOUNDED = True
+        try:
+            other = Socket()
+            self.assertEqual(self.owner.accepts(lambda: (other, 1), own)(), None)
+            self.assertEqual((self.loop.refused, other.is_open), (1, False))
+            self.loop.tls_connections = 2
+            self.assertEqual(self.owner.accepts(lambda: (Socket(), 2), own)()[1], 2)
+        finally:
+            tls_micropython._IS_BOUNDED = before
+
+    def test_what_lwip_has_space_for(self):
+        """Records are longer than what is in them."""
+        self.loop.lwip = lwip = Lwip()
+        data = bytearray(range(200))
+        self.sock.space = 10000
+        for space, taken in ((296, 200), (196, 100), (96, 0), (0, 0)):
+            lwip.space = space
+            self.assertEqual(self.stream.write(data, 0, 200), taken)
+        self.assertEqual(self.mbedtls.sent, bytes(data + data[:100]))
+        self.assertEqual(lwip.progress, 2)
+
+
+def no_heap(*_, **__):
+    raise MemoryError
+
+
+class Lwip:
+    """Its memory for one connection: `space` bytes, until more are written."""
+
+    at = 1
+    progress = tries = 0
+
+    def may_send(self, stream):
+        return self.space
+
+    def sent(self, stream):
+        self.progress += 1
+        self.space = 0
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ SOON, MINUTE = 10, 60  # seconds
 EPOCH = 259200000  # tenths of a second
 LINE = "Table %s: %d refused or dropped (see %s)."
 TABLES = """\
-conns.refused connections
+conns.refused connections, tls_connections
 sessions.refused sessions
 sessions.ids_refused received
 subscriptions.refused subscriptions, topic_bytes, levels
@@ -49,6 +49,7 @@ class FullTablesCase(unittest.TestCase):
     def check_logged(self, *expected):
         """Exactly these entries were logged since the last call: (table, how often)."""
         why = {"retained": "retained, retained_name_bytes"}
+        why["connections"] = "connections, tls_connections"
         lines = [(WARNING, LINE % (t, n, why.get(t, t))) for t, n in expected]
         self.assertEqual(self.lines, lines)
         self.lines.clear()
