@@ -49,7 +49,7 @@ const cell = (row, at) => {
 };
 
 const compare = (a, b) =>
-  typeof a === typeof b && typeof a === "number" ? a - b : String(a).localeCompare(String(b));
+  typeof a === typeof b && typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 
 const sort = (heading) => {
   const table = heading.closest("table");

@@ -35,7 +35,7 @@ class Chart:
 @dataclass(frozen=True)
 class Section:
     """One part of the page: heading, text, sentences, charts, table; all but the heading may be
-    empty. `whose` names the board of each sentence or row."""
+    empty. `whose` names the boards of each sentence or row."""
 
     title: str
     words: str = ""
@@ -44,7 +44,7 @@ class Section:
     sentences: Sequence[str] = ()
     heads: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
-    whose: Sequence[str] = ()
+    whose: Sequence[Sequence[str]] = ()
     more: int = 0  # how many rows or sentences were left out
     numbers: bool = False  # align all columns but the first to the right
 

@@ -26,9 +26,13 @@ MUST_SEE = {
 # The same of two brokers with a bridge
 MUST_SEE_OF_BRIDGE = {
     *(f"cut_{how}" for how in ("both", "here", "there", "frozen", "down")),
-    *(f"reboot_{how}_{end}" for how in ("off", "stop", "cut") for end in ("here", "there")),
+    *(
+        f"reboot_{how}_{end}"
+        for how in ("off", "stop", "cut", "packet")
+        for end in ("here", "there")
+    ),
     *("cut_message", "cut_delivery", "cut_delivery_released", "cut_delivery_gone"),
-    *("cut_received", "forgotten", "sent_again", "QoS_1_again"),
+    *("cut_received", "forgotten", "dialled_lazy", "sent_again", "QoS_1_again"),
 }
 
 

@@ -14,9 +14,10 @@
 #                              with_peer
 #   InProcessClients           the program asks   the end of a turn; which streams are polled
 #     embed/in_process.py      for a client
-#   Bridges                    there is a bridge  what only servers send, CONNECT, PUBLISH,
-#     bridge/bridges.py                           SUBSCRIBE; the end of a turn; which streams
-#                                                 are polled; close()
+#   Bridges                    there is a bridge  what only servers send, CONNECT, PUBLISH, its
+#     bridge/bridges.py                           acknowledgements, SUBSCRIBE; bytes for the fast
+#                                                 path; the end of a connection and of a turn;
+#                                                 which streams are polled; close()
 #   LogTopics                  log_dest topic     the end of a turn
 #     status/log_topics.py
 #   _guard, here               with either of     turn() and run(): RuntimeError within a turn
@@ -32,12 +33,15 @@ from slotmq.platform.runtime import const
 _CONNECT = const(1)
 _CONNACK_TYPE = const(2)
 _PUBLISH_TYPE = const(3)
+_PUBACK_TYPE = const(4)
+_PUBREC_TYPE = const(5)
 _PUBREL_TYPE = const(6)
 _SUBSCRIBE = const(8)
 _SUBACK_TYPE = const(9)
 _UNSUBSCRIBE = const(10)
 _UNSUBACK_TYPE = const(11)
 _PINGRESP_TYPE = const(13)
+_DISCONNECT_TYPE = const(14)
 _AUTH_TYPE = const(15)
 _OF_WILL = const(16)  # index of the handler for wills, after those of the packet types
 
@@ -125,6 +129,19 @@ def bridges(broker, one):
     handlers = _with(broker.handlers, one.answer, _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE)
     handlers = _with(handlers, one.publish, _PUBLISH_TYPE)
     broker.handlers = _with(handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    one.inner_fast = broker.handle_fast
+    broker.handle_fast = one.handle_fast
+    one.inner_end = broker.end
+    broker.end = one.end
+    five = broker.five
+    one.inner_5 = five.handlers
+    handlers = _with(five.handlers, one.answer, _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE)
+    handlers = _with(handlers, one.publish, _PUBLISH_TYPE)
+    handlers = _with(handlers, one.acknowledged, _PUBACK_TYPE, _PUBREC_TYPE)
+    handlers = _with(handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE, _AUTH_TYPE)
+    five.handlers = _with(handlers, one.disconnect, _DISCONNECT_TYPE)
+    one.inner_goodbye = five.goodbye
+    five.goodbye = one.goodbye
     one.inner_poller = loop.poller
     loop.poller = one
     one.inner_finish_turn = loop.finish_turn

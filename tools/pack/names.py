@@ -98,7 +98,7 @@ _ON_REQUEST = (
     *("journal", "record", "writer", "compaction", "restore", "segments", "in_process"),
     *("acl", "session_owners", "senders", "recheck", "denials", "filters"),
     *("users", "login", "scram", "tls", "certificate"),
-    *("bridge_options", "bridges", "bridge_configuration", "bridge_start"),
+    *("bridge_options", "bridges", "bridge_configuration", "bridge_start", "bridge_mqtt5"),
     *("frames", "websocket", "http"),
 )
 _EXPORTS = "__all__"
@@ -114,6 +114,7 @@ SOURCES = {
     "app.start._forget_what_made_it": "_MADE",
     "bridge.conf.take": "KEYS config.mosquitto_conf.FIELDS",
     "bridge.options.__init__": "bridge.conf.KEYS",
+    "bridge.options.check": "_OF_5",
     "config.capacities.fill": "FIELDS",
     "config.capacities.values_of": "FIELDS",
     "config.capacities._at_least": "FIELDS",

@@ -64,6 +64,7 @@ _NAMED |= {"journal.start": "journal_start", "journal.compaction": "journal_comp
 _NAMED |= {"status.log_full_tables": "log_full_tables", "app.log_dests": "log_destinations"}
 _NAMED |= {"embed.publishing": "own_publishing", "bridge.options": "bridge_options"}
 _NAMED |= {"bridge.conf": "bridge_configuration", "bridge.start": "bridge_start"}
+_NAMED |= {"bridge.version5": "bridge_mqtt5"}
 _NAMED |= {"net.upgrade": "http_upgrade", "net.protocols": "listener_protocols"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 _WITH_NATIVE = "platform.arrays"  # modules with native code import it

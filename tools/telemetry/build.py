@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
@@ -30,6 +30,8 @@ from .schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
 _MADE = "4"  # another number lets all be made anew: for another way to make it
 TOGETHER = "of-"  # begins the name of a file that several were put together to; the rest says them
+
+_NOT_IN_GOLD = {"levels", "kind", "text", "copies"}  # columns of silver
 
 
 @dataclass
@@ -118,19 +120,21 @@ def _commit(lake: Lake, tables: Iterable[Table], boards: set[str], made: list[Fi
         lake.commit(table, new, sorted(there - added))
 
 
-def read(folder: Folder, table: Table, paths: Iterable[str]) -> pa.Table:
-    """These files, with the columns that are in their paths."""
+def read(
+    folder: Folder, table: Table, paths: Iterable[str], without: Container[str] = ()
+) -> pa.Table:
+    """These files, with the columns that are in their paths, and without some."""
+    names = [name for name in table.schema.names if name not in without]
+    schema = pa.schema([table.schema.field(name) for name in names])
     found = []
     for path in paths:
         with folder.open(f"{table.name}/{path}") as file:
-            rows = pq.ParquetFile(file).read()
+            rows = pq.ParquetFile(file).read([n for n in names if n not in table.parts])
         for part in table.parts:
-            whose = pa.array([board_of(path, part)], pa.string()).take(
-                pa.array([0] * rows.num_rows, pa.int8())
-            )
-            rows = rows.append_column(part, whose)
-        found.append(rows.select(table.schema.names).cast(table.schema))
-    return pa.concat_tables(found) if found else table.schema.empty_table()
+            rows = rows.append_column(part, pa.repeat(board_of(path, part), rows.num_rows)
+                                      .cast(pa.string()))  # fmt: skip
+        found.append(rows.select(names).cast(schema))
+    return pa.concat_tables(found) if found else schema.empty_table()
 
 
 def make_silver(folder: Folder, work: Work) -> Iterator[File]:

@@ -27,6 +27,7 @@ FLAT_COUNT, FLAT_S = 10, 3600
 DRIFT_COUNT, DRIFT_S, DRIFT_R2 = 20, 6 * 3600, 0.7
 COUNTER = "n"  # the field in which a publisher counts its messages
 COUNTED = 5  # values, from which on a counter shows as one
+_LAST = np.uint64(2**64 - 1)  # of all identities
 Row = dict[str, Any]
 
 
@@ -67,7 +68,7 @@ def table(name: str, board: str, columns: dict[str, Any]) -> pa.Table:
     """A table of gold of these columns."""
     schema = GOLD[name].schema
     some = next(iter(columns.values()))
-    columns = {"board": [board] * len(some), **columns}
+    columns = {"board": pa.repeat(board, len(some)), **columns}
     made = []
     for field in schema:
         values = columns[field.name]
@@ -84,6 +85,19 @@ def rows(name: str, found: list[Row]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def _order(keys: tuple[Any, ...]) -> Any:
+    """As lexsort has it. By what is in order already nothing need be sorted; small integers are
+    sorted faster."""
+    while len(keys) > 1 and bool((keys[-1][1:] >= keys[-1][:-1]).all()):
+        keys = keys[:-1]
+    small = (
+        key.astype(np.uint16) if key.dtype.kind in "iu" and len(key) and key.min() >= 0
+        and key.max() < 1 << 16 else key
+        for key in keys
+    )  # fmt: skip
+    return np.lexsort([*small][::-1])
+
+
 class Groups:
     """Rows sorted by some keys, with where each group of equal keys begins.
 
@@ -91,7 +105,7 @@ class Groups:
     """
 
     def __init__(self, keys: tuple[Any, ...], count: int) -> None:
-        self.order = np.lexsort(keys[::-1])
+        self.order = _order(keys)
         self.keys = tuple(key[self.order] for key in keys)
         begins = np.zeros(len(self.order), bool)
         begins[:1] = True
@@ -140,15 +154,13 @@ class Sent:
         self.fields = pa.array(names, pa.string())
 
     def _fields(self) -> Iterator[json_numbers.Found]:
-        """The numbers of JSON objects, topic by topic."""
+        """The numbers of JSON objects; those of a topic are alike."""
         texts = self.rows.column("json").combine_chunks()
         objects = pc.fill_null(pc.match_substring_regex(texts, r"^[ \t\r\n]*\{"), False)
         whose = np.flatnonzero(objects.to_numpy(zero_copy_only=False))
-        groups = Groups((self.topic[whose],), 1)
-        for start, count in zip(groups.starts.tolist(), groups.counts.tolist(), strict=True):
-            here = whose[groups.order[start : start + count]]
-            for name, places, values in json_numbers.fields(texts.take(pa.array(here))):
-                yield name, here[places], values
+        here = whose[np.argsort(self.topic[whose], kind="stable")]
+        for name, places, values in json_numbers.fields(texts.take(pa.array(here))):
+            yield name, here[places], values
 
     def counters(self) -> Any:
         """The counter of each message; NaN where it has none."""
@@ -300,21 +312,21 @@ def silences(board: str, silver: Silver) -> pa.Table:
             continue
         usual, one = float(np.median(steps)), int(groups.keys[0][start])
         hidden = np.sort(identity[~known & (code == one)])
-        for i in np.flatnonzero((steps > QUIET_S) & (steps > usual * QUIET_TIMES)).tolist():
-            low, high = sorted((who[i], who[i + 1]))
-            if not (_between(silver.holes, low, high) or _between(hidden, low, high)):
-                found.append({
-                    "board": board, "topic": topic.dictionary[one].as_py(),
-                    "after": int(at[i]), "before": int(at[i + 1]), "seconds": float(steps[i]),
-                    "usual_s": usual, "restarted": bool(who[i] >> 32 != who[i + 1] >> 32),
-                })  # fmt: skip
+        long = np.flatnonzero((steps > QUIET_S) & (steps > usual * QUIET_TIMES))
+        low, high = np.minimum(who[long], who[long + 1]), np.maximum(who[long], who[long + 1])
+        for i in long[~(_between(silver.holes, low, high) | _between(hidden, low, high))].tolist():
+            found.append({
+                "board": board, "topic": topic.dictionary[one].as_py(),
+                "after": int(at[i]), "before": int(at[i + 1]), "seconds": float(steps[i]),
+                "usual_s": usual, "restarted": bool(who[i] >> 32 != who[i + 1] >> 32),
+            })  # fmt: skip
     return rows("silences", found)
 
 
-def _between(some: Any, low: Any, high: Any) -> bool:
-    """Whether one of these, which are in order, is between two."""
-    place = int(np.searchsorted(some, low, "right"))
-    return place < len(some) and bool(some[place] < high)
+def _between(some: Any, low: Any, high: Any) -> Any:
+    """Whether one of these, which are in order, is between each two."""
+    place = np.searchsorted(some, low, "right")
+    return np.append(some, _LAST)[place] < high
 
 
 def gaps(board: str, silver: Silver) -> pa.Table:

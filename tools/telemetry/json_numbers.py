@@ -1,6 +1,6 @@
 """The numbers in JSON payloads: the fields of an object, on its first level; in quotes, too.
 
-Arrow parses a topic's payloads together if they are flat and have the same fields, as they have
+Arrow parses payloads together if they are flat and have the same fields, as those of a topic have
 as a rule. It cannot be trusted with objects that have a name twice, so others are parsed alone.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 _PIECE = 2000  # payloads that are parsed together: no more fields than so many times theirs
+_KINDS = 8  # of payloads with the same fields, in a piece; what is left is parsed alone
+_FEW = 4
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 _is_number = re.compile(_NUMBER, re.ASCII).match
 Found = tuple[str, Any, Any]  # a field, places of payloads, values
@@ -27,23 +29,48 @@ def fields(texts: pa.Array) -> Iterator[Found]:
     """The numbers of JSON objects; places count from the first."""
     for start in range(0, len(texts), _PIECE):
         piece = texts.slice(start, _PIECE)
-        try:
-            found = list(_together(piece))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            found = list(_alone(piece))
-        for name, places, values in found:
-            yield name, places + start, values
+        left = np.arange(len(piece))
+        for _ in range(_KINDS):
+            if not len(left):
+                break
+            there = piece.take(pa.array(left))
+            alike = _like_first(there)
+            yield from _placed(there.filter(pa.array(alike)), left[alike] + start)
+            left = left[~alike]
+        yield from _at(_alone(piece.take(pa.array(left))), left + start)
+
+
+def _placed(texts: pa.Array, places: Any) -> Iterator[Found]:
+    try:
+        found = list(_together(texts))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        found = list(_alone(texts))
+    return _at(found, places)
+
+
+def _at(found: Iterable[Found], places: Any) -> Iterator[Found]:
+    return ((name, places[some], values) for name, some, values in found)
+
+
+def _like_first(texts: pa.Array) -> Any:
+    """Which are flat objects that have the fields of the first, each of them once; or only the
+    first itself."""
+    names = json.loads(texts[0].as_py())
+    alike = pc.equal(pc.count_substring(texts, ":"), len(names))
+    for name in names:
+        named = pc.match_substring(texts, f"{json.dumps(name, ensure_ascii=False)}:")
+        alike = pc.and_(alike, named)
+    alike = pc.and_not(alike, pc.match_substring_regex(texts, r"[\r\n]"))
+    found = alike.to_numpy(zero_copy_only=False)
+    if not found[0]:
+        found = np.arange(len(texts)) == 0
+    return found
 
 
 def _together(texts: pa.Array) -> Iterator[Found]:
-    names = json.loads(texts[0].as_py())
-    alike = [
-        pc.match_substring(texts, f"{json.dumps(name, ensure_ascii=False)}:") for name in names
-    ]
-    flat = pc.equal(pc.count_substring(texts, ":"), len(names))  # so each name is there once
-    for each in (flat, *alike, pc.invert(pc.match_substring_regex(texts, r"[\r\n]"))):
-        if not pc.all(each).as_py():
-            raise pa.ArrowInvalid("not alike")
+    if len(texts) < _FEW:
+        yield from _alone(texts)
+        return
     data = "\n".join(texts.to_pylist()).encode()
     options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
     table = arrow_json.read_json(pa.BufferReader(data), read_options=options)

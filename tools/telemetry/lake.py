@@ -40,6 +40,9 @@ _NOBODY = "__HIVE_DEFAULT_PARTITION__"
 _REPEATED = ["boot", "segment", "type", "flags", "client", "topic", "line", "harvested_ms",
              "clock", "levels.list.element", "kind", "event", "field", "reason"]  # fmt: skip
 
+_RISING = ["seq", "ticks", "offset", "uptime_ms", "wall", "wall_error_us", "crc"]
+_ASKED_FOR = ["boot", "seq", "topic", "client", "wall", "start"]  # by readers, in a range
+
 
 class File(NamedTuple):
     """A file of a table, of one partition."""
@@ -57,11 +60,14 @@ def write(
     parts = (f"{part}={one or _NOBODY}" for part, one in zip(table.parts, whose, strict=True))
     path = "/".join((*parts, f"{name}.parquet"))
     chosen = rows.select(table.in_files.names).cast(table.in_files)
-    repeated = [n for n in _REPEATED if n.partition(".")[0] in table.in_files.names]
+    names = table.in_files.names
+    repeated = [name for name in _REPEATED if name.partition(".")[0] in names]
 
     def fill(file: Any) -> None:
         pq.write_table(
             chosen, file, compression="zstd", use_dictionary=repeated or False,
+            column_encoding={name: "DELTA_BINARY_PACKED" for name in _RISING if name in names},
+            write_statistics=[name for name in _ASKED_FOR if name in names],
             row_group_size=256 << 10, store_schema=False,
         )  # fmt: skip
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+import secrets
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from io import BytesIO
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import cbor2
@@ -27,88 +29,84 @@ import pyarrow.compute as pc
 _NUMBER = re.compile(r"[ \t\r\n]*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?[ \t\r\n]*", re.ASCII)
 _KINDS = pa.array(["empty", "number", "json", "text", "cbor", "bytes"])
 EMPTY, NUMBER, JSON, TEXT, CBOR, BYTES = range(6)
+CBOR_FROM, CBOR_TO = 4 << 5, 7 << 5  # the first byte of a list, a map or a tagged item
 
 
-def _class(some: Iterable[int]) -> Any:
-    table = np.zeros(256, bool)
-    table[list(some)] = True
-    return table
-
-
-_CONTROLS = _class({*range(32), 127} - {9, 10, 13})
-_HIGH = _class(range(128, 256))
-_NUMERIC = _class(b"+-.0123456789eE \t\r\n")
-_DIGITS = _class(b"0123456789")
 _SPACES = " \t\r\n"
+_CONTROL, _HIGH, _DIGIT, _OTHER = 1, 2, 4, 8  # kinds of bytes; OTHER: in no number
 
 
-class _Bytes:
-    """Binary values, and how many bytes of a class each has."""
+def _kind_of(byte: int) -> int:
+    if byte >= 128:
+        return _HIGH | _OTHER
+    if byte == 127 or (byte < 32 and byte not in b"\t\r\n"):
+        return _CONTROL | _OTHER
+    if byte in b"0123456789":
+        return _DIGIT
+    return 0 if byte in b"+-.eE \t\r\n" else _OTHER
 
-    def __init__(self, values: pa.Array) -> None:
-        offsets = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, 4 * values.offset)
-        begin = int(offsets[0]) if len(offsets) else 0
-        end = int(offsets[-1]) if len(offsets) else 0
-        data = values.buffers()[2]
-        self._data = np.frombuffer(data, np.uint8, end - begin, begin) if end > begin else None
-        self._bounds = offsets - begin
-        self.lengths = np.diff(offsets)
 
-    def count(self, table: Any) -> Any:
-        if self._data is None:
-            return np.zeros(len(self.lengths), np.int32)
-        so_far = np.zeros(len(self._data) + 1, np.int32)
-        np.cumsum(table[self._data], out=so_far[1:])
-        return so_far[self._bounds[1:]] - so_far[self._bounds[:-1]]
+_KIND_OF = np.array([_kind_of(byte) for byte in range(256)], np.uint8)
+
+
+def _contents(values: pa.Array) -> tuple[Any, Any, Any]:
+    """Which kinds of bytes each binary value has, its length, and its first byte or 0."""
+    offsets = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, 4 * values.offset)
+    lengths = np.diff(offsets)
+    found, first = np.zeros(len(values), np.uint8), np.zeros(len(values), np.uint8)
+    some = np.flatnonzero(lengths)
+    if len(some):
+        begin, end = int(offsets[0]), int(offsets[-1])
+        data = np.frombuffer(values.buffers()[2], np.uint8, end - begin, begin)
+        begins = offsets[:-1][some] - begin
+        first[some] = data[begins]
+        found[some] = np.bitwise_or.reduceat(_KIND_OF[data], begins)
+    return found, lengths, first
 
 
 def typed(values: pa.Array) -> dict[str, pa.Array]:
     """`kind`, and `number`, `json` or `text` of binary values without nulls."""
-    found = _Bytes(values)
+    has, lengths, first = _contents(values)
     count = len(values)
-    high = found.count(_HIGH) > 0
-    is_text = found.count(_CONTROLS) == 0
+    high = (has & _HIGH) > 0
+    is_text = (has & _CONTROL) == 0
     for i in np.flatnonzero(high & is_text).tolist():
         is_text[i] = _is_utf8(values[i].as_py())
-    numeric = (found.count(_NUMERIC) == found.lengths) & (found.count(_DIGITS) > 0)
+    numeric = (has & (_OTHER | _DIGIT)) == _DIGIT
     places = np.flatnonzero(numeric)
     numbers = np.full(count, math.nan)
     numbers[places] = _numbers(values.take(pa.array(places)).cast(pa.string()))
     is_number = np.isfinite(numbers)
-    kind = np.where(found.lengths == 0, EMPTY, np.where(is_text, TEXT, BYTES)).astype(np.int8)
+    kind = np.where(lengths == 0, EMPTY, np.where(is_text, TEXT, BYTES)).astype(np.int8)
     kind[is_number] = NUMBER
-    texts: dict[int, str] = {}
-    odd = _doubtful(values, np.flatnonzero((kind == TEXT) | (kind == BYTES)), is_text)
-    for i, payload in zip(odd, values.take(pa.array(odd, pa.int64())).to_pylist(), strict=True):
-        if text := json_text(payload):
-            texts[i], kind[i] = text, JSON if is_text[i] else CBOR
-        elif text := cbor_text(payload):
-            texts[i], kind[i] = text, CBOR
+    rest = np.flatnonzero((kind == TEXT) | (kind == BYTES))
+    opens = pc.match_substring_regex(values.take(pa.array(rest)), r"^[ \t\r\n]*[\[{]")
+    places = rest[opens.to_numpy(zero_copy_only=False)]
+    kind[places[are_json(values.take(pa.array(places)).to_pylist())]] = JSON
+    places = np.flatnonzero((first >= CBOR_FROM) & (first < CBOR_TO))
+    texts = [cbor_text(payload) for payload in values.take(pa.array(places)).to_pylist()]
+    places = places[[text is not None for text in texts]]
+    kind[places] = CBOR
+    both = pa.concat_arrays([
+        values.filter(pa.array(kind == JSON)).cast(pa.string()),
+        pa.array([text for text in texts if text is not None], pa.string()),
+    ])  # fmt: skip
     whole = kind == TEXT
     return {
         "kind": _KINDS.take(pa.array(kind)),
         "number": pa.array(numbers, mask=~is_number),
-        "json": _placed(list(texts), list(texts.values()), count),
+        "json": _placed(np.append(np.flatnonzero(kind == JSON), places), both, count),
         "text": _placed(
             np.flatnonzero(whole), values.filter(pa.array(whole)).cast(pa.string()), count
         ),
     }
 
 
-def _doubtful(values: pa.Array, places: Any, is_text: Any) -> list[int]:
-    """Of these places those that may be JSON or CBOR by how they begin."""
-    some = values.take(pa.array(places))
-    opens = pc.match_substring_regex(some, r"^[ \t\r\n]*[\[{]").to_numpy(zero_copy_only=False)
-    found: list[int] = places[opens | ~is_text[places]].tolist()
-    return found
-
-
-def _placed(places: Any, values: Any, count: int) -> pa.Array:
+def _placed(places: Any, values: pa.Array, count: int) -> pa.Array:
     """Texts at these places of an array that is null elsewhere."""
     which = np.full(count, -1, np.int64)
     which[places] = np.arange(len(places))
-    some = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
-    return some.take(pa.array(which, mask=which < 0))
+    return values.take(pa.array(which, mask=which < 0))
 
 
 def _numbers(texts: pa.Array) -> Any:
@@ -132,25 +130,51 @@ def _refuse(name: str) -> None:
     raise ValueError(name)
 
 
-_decoder: Any = json.JSONDecoder(parse_constant=_refuse)
-_scan = _decoder.scan_once
-_encode = json.JSONEncoder(allow_nan=False).encode
+def _other(value: Any) -> None:
+    raise TypeError(value)
 
 
-def json_text(payload: bytes) -> str | None:
-    """The payload itself, if it is an object or a list as RFC 8259 has them."""
+_parse: Any = json.JSONDecoder(parse_constant=_refuse).decode
+_PIECE = 256  # payloads that are parsed at once
+_MARK = secrets.token_hex(8)
+_BETWEEN = f',"{_MARK}",'.encode()
+_encode: Any = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
+    None, _other, encode_basestring_ascii, None, ": ", ", ", False,
+                              False, False)  # fmt: skip
+
+
+def are_json(payloads: list[bytes]) -> list[bool]:
+    """Whether each is an object or a list as RFC 8259 has them."""
+    pieces = (payloads[i : i + _PIECE] for i in range(0, len(payloads), _PIECE))
+    return [
+        is_one
+        for piece in pieces
+        for is_one in ([True] * len(piece) if _all_json(piece) else map(is_json, piece))
+    ]
+
+
+def _all_json(payloads: list[bytes]) -> bool:
+    """Whether all are, parsed at once: none can be taken for two, nor two for one, as nobody
+    knows what is put between them."""
     try:
-        text = payload.decode()
-        value, end = _scan(text.lstrip(_SPACES) if text[:1] in _SPACES else text, 0)
-    except (ValueError, StopIteration, RecursionError):
-        return None
-    is_whole = end == len(text) or not text.lstrip(_SPACES)[end:].strip(_SPACES)
-    return text if is_whole and isinstance(value, dict | list) else None
+        found = _parse((b"[" + _BETWEEN.join(payloads) + b"]").decode())
+    except (ValueError, RecursionError):
+        return False
+    are_apart = found[1::2] == [_MARK] * (len(payloads) - 1)
+    return are_apart and all(isinstance(each, dict | list) for each in found[::2])
+
+
+def is_json(payload: bytes) -> bool:
+    """The same of one."""
+    try:
+        return isinstance(_parse(payload.decode()), dict | list)
+    except (ValueError, RecursionError):
+        return False
 
 
 def cbor_text(payload: bytes) -> str | None:
     """The one map, list or tagged item in these bytes as JSON."""
-    if not payload or payload[0] >> 5 not in (4, 5, 6):
+    if not CBOR_FROM <= payload[0] < CBOR_TO:
         return None
     stream = BytesIO(payload)
     try:
@@ -164,9 +188,9 @@ def cbor_text(payload: bytes) -> str | None:
 
 def _json(value: Any) -> str:
     try:
-        return _encode(value)  # as most are
+        return "".join(_encode(value, 0))  # as most are
     except (TypeError, ValueError):
-        return _encode(_plain(value))
+        return "".join(_encode(_plain(value), 0))
 
 
 def _plain(value: Any) -> Any:

@@ -210,13 +210,7 @@ class _Report(Tables):
         return page.Chart(title, spec, sorted({row["board"] for row in rows}))
 
     def _traffic(self) -> page.Section:
-        totals: dict[tuple[str, str], Row] = {}
-        for row in self.hours:
-            blank = {"board": row["board"], "topic": row["topic"], "messages": 0, "bytes": 0}
-            total = totals.setdefault((row["board"], row["topic"]), blank)
-            total["messages"] += row["messages"]
-            total["bytes"] += row["bytes"]
-        most = sorted(totals.values(), key=lambda r: (-r["messages"], r["board"], r["topic"]))
+        most = sorted(self.totals(), key=lambda r: (-r["messages"], r["board"], r["topic"]))
         made = [self._busy()] if self.hours else []
         return _section("Traffic", "", ("board", "topic", "messages", "bytes"), most, made)
 
@@ -272,7 +266,7 @@ def _told(title: str, found: Sequence[said.Said], none: str) -> page.Section:
     some = found[:ROWS]
     return page.Section(
         title, "" if found else none, sentences=[words for _, words in some],
-        whose=[board for board, _ in some], more=len(found) - len(some),
+        whose=[whose for whose, _ in some], more=len(found) - len(some),
     )  # fmt: skip
 
 
@@ -285,7 +279,7 @@ def _section(
     cells = [[shown(row[head]) for head in heads] for row in some]
     return page.Section(
         title, words, charts=made, heads=[head.replace("_", " ") for head in heads], rows=cells,
-        whose=[row["board"] for row in some], more=len(rows) - len(some),
+        whose=[[row["board"]] if row["board"] else [] for row in some], more=len(rows) - len(some),
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ RECORDED, QUIET, LOST, OFF, HARVESTED = STATES = (
 _COLOURS = ("#2f6f4f", "#a9cdb8", "#c8372d", "#9a9a9a", "#2b5fa8")
 _HEIGHTS = {RECORDED: 14, QUIET: 14, LOST: 14, OFF: 3}  # pixels of a bar
 VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]  # as Altair writes it
+_LIMIT = "containerSize()[0] < 600 ? 100 : 220"  # pixels of a board's name
 LEGEND = 12  # boards; a legend of more would be larger than the chart
 _SHOWN = "(!shown.length || indexof(shown, datum.board) >= 0)"
 _UTC = "utcFormat({}, '%Y-%m-%d %H:%M:%S')"
@@ -79,7 +80,7 @@ def states(rows: Sequence[Row], boards: Sequence[str], since: int, until: int) -
 
     A row has board, state, since, until and text.
     """
-    y = alt.Y("board:N", sort=[*boards], title=None, axis=alt.Axis(labelLimit=110))
+    y = alt.Y("board:N", sort=[*boards], title=None, axis=alt.Axis(labelLimit=alt.ExprRef(_LIMIT)))
     colour = alt.Color(
         "state:N", title=None, scale=alt.Scale(domain=[*STATES], range=[*_COLOURS]),
         legend=alt.Legend(orient="top", columns=3, symbolType="square"),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from ..errors import shown as printable
+from .report_tables import natural
 
 Row = dict[str, Any]
-Said = tuple[str, str]  # a board and a sentence
+Said = tuple[tuple[str, ...], str]  # boards, and a sentence about them
+NAMED = 3  # boards in a sentence
 RESTARTED_S = 120  # a longer time between two boots is called "off"
 
 
@@ -41,26 +43,34 @@ def number(value: float) -> str:
 
 
 def advice(boards: Iterable[Row]) -> Iterator[Said]:
-    """One for each finding on a board's health."""
+    """One for each finding on the boards' health."""
+    found: dict[str, list[str]] = defaultdict(list)
     for row in boards:
         for each in row["advice"]:
-            yield row["board"], f"{row['board']}: {printable(each)}."
+            found[each].append(row["board"])
+    for each, whose in found.items():
+        yield tuple(whose), f"{named(whose)}: {printable(each)}."
 
 
 def losses(gaps: Iterable[Row]) -> Iterator[Said]:
-    """One for each board and reason."""
-    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    """One for each reason, and board if they are few."""
+    found: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in gaps:
-        found[row["board"], ", ".join(row["reasons"])].append(row)
-    for (board, reasons), rows in sorted(found.items()):
-        known = sum(row["lost"] or 0 for row in rows)
-        some = count(known, "record") if known else "an unknown number of records"
-        if known and any(row["lost"] is None for row in rows):
-            some = f"at least {some}"
-        after = min((row["after"] for row in rows if row["after"]), default=None)
-        before = max((row["before"] for row in rows if row["before"]), default=None)
-        time = f" between {when(after)} and {when(before)}" if after and before else ""
-        yield board, f"{board} lost {some}{time} ({printable(reasons)})."
+        found[", ".join(row["reasons"])][row["board"]].append(row)
+    for reasons, by_board in sorted(found.items()):
+        for whose, rows in few(by_board):
+            yield whose, _lost(whose, reasons, rows)
+
+
+def _lost(whose: Sequence[str], reasons: str, rows: Sequence[Row]) -> str:
+    known = sum(row["lost"] or 0 for row in rows)
+    some = count(known, "record") if known else "an unknown number of records"
+    if known and any(row["lost"] is None for row in rows):
+        some = f"at least {some}"
+    after = min((row["after"] for row in rows if row["after"]), default=None)
+    before = max((row["before"] for row in rows if row["before"]), default=None)
+    time = f" between {when(after)} and {when(before)}" if after and before else ""
+    return f"{named(whose)} lost {some}{time} ({printable(reasons)})."
 
 
 def cuts(offs: Iterable[Row]) -> Iterator[Said]:
@@ -68,16 +78,34 @@ def cuts(offs: Iterable[Row]) -> Iterator[Said]:
     found: dict[str, list[Row]] = defaultdict(list)
     for row in offs:
         found[row["board"]].append(row)
-    for board, rows in sorted(found.items()):
+    for whose, rows in few(found):
         longest = max(rows, key=lambda row: row["seconds"])
-        yield (
-            board,
-            (
-                f"{board} began anew {count(len(rows), 'time')}. Up to record_flush_interval (10 s"
-                " unless set otherwise) before each power cut are not recorded. The longest time"
-                f" without records: {lasted(longest['seconds'])}, from {when(longest['after'])}."
-            ),
+        of = f" of {longest['board']}" if len(whose) > 1 else ""
+        time = f"{lasted(longest['seconds'])}{of}, from {when(longest['after'])}"
+        told = (
+            f"{named(whose)} began anew {count(len(rows), 'time')}. Up to record_flush_interval"
+            " (10 s unless set otherwise) before each power cut are not recorded. The longest"
+            f" time without records: {time}."
         )
+        yield whose, told
+
+
+def few(by_board: Mapping[str, list[Row]]) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
+    """Each board with its rows, or all in one where they are many."""
+    if len(by_board) <= NAMED:
+        yield from (((board,), by_board[board]) for board in sorted(by_board, key=natural))
+    else:
+        yield (
+            tuple(sorted(by_board, key=natural)),
+            [row for rows in by_board.values() for row in rows],
+        )
+
+
+def named(whose: Sequence[str]) -> str:
+    """The boards, or some of them."""
+    if len(whose) <= NAMED:
+        return ", ".join(whose)
+    return f"{len(whose):,} boards ({', '.join(whose[:NAMED])} and others)"
 
 
 def sensors(rows: Iterable[Row], last: dict[tuple[str, str, str], float]) -> Iterator[Said]:
@@ -88,11 +116,11 @@ def sensors(rows: Iterable[Row], last: dict[tuple[str, str, str], float]) -> Ite
             value = last.get((row["board"], row["topic"], row["field"]))
             stands = f"has stood still at {number(value)}" if value is not None else "stands still"
             since = f" since {when(row['same_since'])}" if row.get("same_since") else ""
-            yield row["board"], f"{name} {stands}{since} ({count(row['same'], 'value')})."
+            yield (row["board"],), f"{name} {stands}{since} ({count(row['same'], 'value')})."
         elif row["drifts"]:
             slope = row["drift_per_day"]
             verb = "rises" if slope > 0 else "falls"
-            yield row["board"], f"{name} {verb} steadily, by {abs(slope):,.3g} a day."
+            yield (row["board"],), f"{name} {verb} steadily, by {abs(slope):,.3g} a day."
 
 
 def audit(rows: Iterable[Row]) -> Iterator[Said]:
@@ -111,7 +139,7 @@ def audit(rows: Iterable[Row]) -> Iterator[Said]:
             " missing, though what was sent before and after was recorded",
             "order broken": f"the order was broken {count(total, 'time')}",
         }[finding]
-        yield board, f"{whose}, {said}{time}."
+        yield (board,), f"{whose}, {said}{time}."
 
 
 def sessions(rows: Iterable[Row]) -> Iterator[Said]:
@@ -125,7 +153,7 @@ def sessions(rows: Iterable[Row]) -> Iterator[Said]:
         if row["takeovers"]:
             told.append(f"was taken over {count(row['takeovers'], 'time')}")
         if told:
-            yield row["board"], f"{row['board']}: client {client} {' and '.join(told)}."
+            yield (row["board"],), f"{row['board']}: client {client} {' and '.join(told)}."
 
 
 def silences(rows: Iterable[Row]) -> Iterator[Said]:
@@ -137,10 +165,8 @@ def silences(rows: Iterable[Row]) -> Iterator[Said]:
     for (board, topic), some in sorted(found.items()):
         longest = max(some, key=lambda row: row["seconds"])
         more = f" and {count(len(some) - 1, 'other time')}" if len(some) > 1 else ""
-        yield (
-            board,
-            (
-                f"{board}: {printable(topic)} was silent for {lasted(longest['seconds'])} from"
-                f" {when(longest['after'])}{more}; usual are {lasted(longest['usual_s'])}."
-            ),
+        told = (
+            f"{board}: {printable(topic)} was silent for {lasted(longest['seconds'])} from"
+            f" {when(longest['after'])}{more}; usual are {lasted(longest['usual_s'])}."
         )
+        yield (board,), told

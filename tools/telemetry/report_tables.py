@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -42,28 +43,35 @@ class Tables:
     def __init__(self, lake: Lake, choice: Choice) -> None:
         self._lake = lake
         self.silver = series.Silver(lake)
-        rows = [row for row in self._read("boards") if choice.has(row)]
+        rows = [row for row in self._arrow("boards").to_pylist() if choice.has(row)]
         for word in choice.boards - {row[key] for row in rows for key in ("board", "name")}:
             raise ToolError(f"{lake.folder} has no board {word!r}")
         for word in choice.sites - {row["site"] for row in rows}:
             raise ToolError(f"{lake.folder} has no board of site {word!r}")
         self._names = {row["board"]: row["name"] for row in rows}
         self.ids = {name: board for board, name in self._names.items()}
-        self._known = {row["board"] for row in rows} if choice != Choice() else None
+        self._is_all = choice == Choice()
         rows = [row | {"board": row["name"]} for row in rows]
-        self.boards = sorted(rows, key=lambda row: (row["site"] or "", row["board"]))
+        self.boards = sorted(
+            rows, key=lambda row: (natural(row["site"] or ""), natural(row["name"]))
+        )
 
-    def _read(self, name: str) -> list[Row]:
-        """All rows of a table of gold, which has few."""
-        rows: list[Row] = self._lake.rows(GOLD[name]).to_pylist()
-        return rows
+    def _arrow(self, name: str) -> pa.Table:
+        """A table of gold. KeyError: it lacks a column."""
+        found = self._lake.rows(GOLD[name])
+        for column in GOLD[name].schema.names:
+            if column not in found.schema.names:
+                raise KeyError(column)
+        return found
 
-    def rows(self, name: str) -> list[Row]:
-        return [
-            row | {"board": self._names.get(row["board"], row["board"])}
-            for row in self._read(name)
-            if self._known is None or row["board"] in self._known
-        ]
+    def rows(self, name: str, boards: Iterable[str] | None = None) -> list[Row]:
+        """Those of the boards that are chosen, or of some of them."""
+        found = self._arrow(name)
+        if boards is not None or not self._is_all:
+            some = pa.array([self.ids[board] for board in boards or self.ids], pa.string())
+            found = found.filter(pc.is_in(found.column("board"), some))
+        rows: list[Row] = found.to_pylist()
+        return [row | {"board": self._names.get(row["board"], row["board"])} for row in rows]
 
     @cached_property
     def boots(self) -> list[Row]:
@@ -83,11 +91,11 @@ class Tables:
 
     @cached_property
     def readings(self) -> list[Row]:
-        """Of what is measured, and can be shown."""
+        """Of what is measured and can be shown, of the boards that charts show."""
         counters = {field_of(row) for row in self.sensors if row["counter"]}
         return [
             row | {"start": series.ms(row["start"])}
-            for row in self.rows("readings")
+            for row in self.rows("readings", self.shown)
             if field_of(row) not in counters
             and all(abs(row[name]) < series.MOST for name in ("min", "mean", "max"))
         ]
@@ -117,8 +125,19 @@ class Tables:
 
     @cached_property
     def hours(self) -> list[Row]:
-        """Messages of each hour and topic."""
-        return [row | {"start": series.ms(row["start"])} for row in self.rows("traffic")]
+        """Messages of each hour and topic, of the boards that charts show."""
+        rows = self.rows("traffic", self.shown)
+        return [row | {"start": series.ms(row["start"])} for row in rows]
+
+    def totals(self) -> list[Row]:
+        """Messages and bytes of each topic."""
+        sums = [("messages", "sum"), ("bytes", "sum")]
+        rows = self._arrow("traffic").group_by(["board", "topic"]).aggregate(sums).to_pylist()
+        return [
+            {"board": self._names[row["board"]], "topic": row["topic"],
+             "messages": row["messages_sum"], "bytes": row["bytes_sum"]}
+            for row in rows if row["board"] in self._names
+        ]  # fmt: skip
 
     def has_silver(self) -> bool:
         return self._lake.open(SILVER["messages"]) is not None
@@ -136,6 +155,11 @@ class Tables:
             boards, times = (each.column(name).to_pylist() for name in names)
             found |= {(self._names[b], at) for b, at in zip(boards, times, strict=True)}
         return found
+
+
+def natural(name: str) -> list[tuple[str, int]]:
+    """A key that puts 2 before 10."""
+    return [(text, int(part or 0)) for text, part in re.findall(r"(\D*)(\d*)", name)]
 
 
 def field_of(row: Row) -> tuple[str, str, str]:

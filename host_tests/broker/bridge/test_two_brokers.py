@@ -74,8 +74,12 @@ def has_all(name: str, wanted: list[bytes], client: Collector) -> bool:
     return {*at_1} == {*wanted[::2]} and len(at_2) >= len(wanted[1::2])
 
 
-def test_topics_pass_both_ways_with_their_prefixes(two: Two) -> None:
-    two.bridge("topic t/# both 2 here/ over/there/", "topic out out 1")
+FIVE = "bridge_protocol_version mqttv50"
+
+
+@pytest.mark.parametrize("version", [(), (FIVE, "bridge_max_topic_alias 5")], ids=["3", "5"])
+def test_topics_pass_both_ways_with_their_prefixes(two: Two, version: tuple[str, ...]) -> None:
+    two.bridge("topic t/# both 2 here/ over/there/", "topic out out 1", *version)
     two.wait_up()
     here = two.collector(two.here, "#")
     there = two.collector(two.there, "#", STATE)
@@ -96,11 +100,11 @@ def test_topics_pass_both_ways_with_their_prefixes(two: Two) -> None:
     there.wait_for(lambda c: c.came.get(STATE) == [b"1"], "the state")
 
 
-@pytest.mark.parametrize("prefixes", ["", ' "" p/'])
+@pytest.mark.parametrize("prefixes", ["", ' "" p/', "\n" + FIVE])
 def test_a_link_that_is_cut_loses_nothing_and_doubles_no_qos_2(two: Two, prefixes: str) -> None:
     two.bridge(f"topic q/# both 2{prefixes}")
     two.wait_up()
-    far = "p/" if prefixes else ""
+    far = "p/" if "p/" in prefixes else ""
     here, there = two.collector(two.here, "q/in/#"), two.collector(two.there, f"{far}q/out/#")
     near_client, far_client = two.publisher(two.here), two.publisher(two.there)
     wanted = [b"%03d" % k for k in range(60)]
@@ -125,6 +129,24 @@ def test_a_link_that_is_cut_loses_nothing_and_doubles_no_qos_2(two: Two, prefixe
         assert came == wanted[1::2], name
         once = list(dict.fromkeys(client.came[name + "1"]))
         assert once == wanted[::2]
+
+
+def test_a_message_that_is_too_large_on_either_side_blocks_nothing(two: Two) -> None:
+    """Without a limit that CONNACK says, what comes is skipped; what leaves is not sent."""
+    limits = "limit topic_bytes 1000", "limit route_topic_bytes 1000", "limit max_packet 3000"
+    two.bridge("topic a/# both 1", "bridge_max_packet_size 2000", *limits)
+    two.wait_up()
+    here, there = two.collector(two.here, "a/#"), two.collector(two.there, "a/#")
+    near_client, far_client = two.publisher(two.here), two.publisher(two.there)
+    for k in range(3):
+        near_client.publish("a/out", b"o" * 2500, 1)
+        near_client.publish("a/out", b"%d" % k, 1)
+        far_client.publish("a/in", b"i" * 20000, 1)
+        far_client.publish("a/in", b"%d" % k, 1)
+    wanted = [b"0", b"1", b"2"]
+    here.wait_for(lambda c: c.came.get("a/in") == wanted, "the small ones")
+    there.wait_for(lambda c: c.came.get("a/out") == wanted, "the small ones")
+    assert two.link.cuts == 0
 
 
 def test_a_half_open_link_is_found_by_keep_alive(two: Two) -> None:

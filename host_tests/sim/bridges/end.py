@@ -4,6 +4,7 @@ from slotmq import Broker
 from slotmq.bridge import link as dialling
 from slotmq.net.loop import Loop
 from slotmq.platform import heap
+from slotmq_tools import codec
 from slotmq_tools.sim import machine
 from slotmq_tools.sim.flash import PowerCut
 from slotmq_tools.sim.link import Weather
@@ -15,6 +16,9 @@ from ..clients.link import Link
 from ..model.model import PromiseBroken
 from ..persistence import storage
 from .plan import HERE
+
+PACKETS = {"puback": codec.PUBACK, "pubrec": codec.PUBREC}
+PACKETS |= {"pubrel": codec.PUBREL, "pubcomp": codec.PUBCOMP}
 
 
 class Storage(storage.Storage):
@@ -108,14 +112,20 @@ class End:
         except PowerCut:
             self.power_fails("cut")
             return
+        table = self.all.tables[self.side]
         if not self.device.device.is_on:
             self.power_fails("cut")  # in an operation whose errors the broker ignores
+        elif table.has_left:
+            table.has_left = False
+            self.power_fails("packet")
 
     # The power
 
     def reboot(self, kind):
-        """off: between two turns; stop: an orderly stop; cut: within one of the next operations of
-        the medium."""
+        """kind: one of plan.REBOOTS."""
+        if kind in PACKETS:
+            self.all.tables[self.side].watched = PACKETS[kind]
+            return
         if kind == "cut":
             self.device.device.cut_at(self.all.plan.cut_after(self.numbers))
             return

@@ -3,6 +3,8 @@
 from slotmq_tools import codec
 from slotmq_tools.sim.link import Link
 
+_LINGERING = 5  # a state of connections
+
 
 class Pipe(Link):
     def __init__(self, end, number, weather, table, other_table):
@@ -27,11 +29,21 @@ class Pipe(Link):
 
     def _read(self, buf, n):
         n = super()._read(buf, n)
+        if self._lingers():
+            return n  # and its broker discards that
         for first, body in self.into.packets(bytes(buf[: n or 0])):
             self.world.packets_in += 1
             self.table.acknowledged(first, body)
             self.other_table.arrived(first, body)
         return n
+
+    def _lingers(self):
+        conns = self.world.broker.conns
+        for conn in range(conns.slots):
+            stream = conns.stream[conn]
+            if stream is self or getattr(stream, "socket", None) is self:
+                return conns.state[conn] == _LINGERING
+        return False
 
     # The network's side
 

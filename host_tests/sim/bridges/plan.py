@@ -12,7 +12,9 @@ FAR = b"far/"  # the prefix of topics there, in some seeds
 # Journals here and there. Only one of them is a file, since files are found through a module.
 MEDIA = (("flash", "flash"), ("littlefs", "flash"), ("host", "flash"), ("flash", "host"))
 VERSIONS = ("mqttv31", "mqttv311", "mqttv311", "mqttv311")
-REBOOTS = ("off", "stop", "cut", "cut")
+# Power cuts: between two turns, an orderly stop, within an operation of the medium, and after one
+# of these packets has left to the other broker
+REBOOTS = ("off", "stop", "cut", "cut", "puback", "pubrec", "pubrel", "pubcomp")
 # Of the link: both ends see a reset, one does, none does for a while, and nobody can connect
 CUTS = ("both", "here", "there", "frozen", "down")
 _CUT_AFTER = 30  # operations of a medium
@@ -48,7 +50,7 @@ class EndPlan:
         plan.is_clean = plan.subscribes = plan.retains = plan.expires = plan.wills = 0
         plan.packet_max = plan.alias_max = 0
         plan.expiry = 100000
-        plan.publishes = min(plan.publishes, 40)
+        plan.publishes = max(20, min(plan.publishes, 40))
         plan.topics = [b"t/a", b"t/b"] if side == THERE else [b"h/a", b"h/b/c"]
         plan.sizes = [12, 20, 60, 300]
         plan.side = side
@@ -74,9 +76,12 @@ class Plan:
             "try_private": not numbers.one_in(4),
             "bridge_protocol_version": numbers.choice(VERSIONS),
         }
-        self.times = numbers.choice(((1, 30), (10, 100, 250), (100, 250)))
+        self.is_lazy = forgets[THERE] and numbers.one_in(2)  # then nothing comes in
+        if self.is_lazy:
+            self.options |= {"start_type": "lazy", "threshold": 1, "idle_timeout": 2}
+        self.times = numbers.choice(((1, 30, 400), (100, 250), (200, 600)))
         self.weather = _weather(numbers)
-        self.rate = numbers.choice((ALL, ALL, 500, 40))  # bytes of the link in each step
+        self.rate = numbers.choice((ALL, ALL, 500, 100))  # bytes of the link in each step
         self.delay_ms = numbers.choice((0, 0, 20, 300))
         self.cuts = _at_steps(numbers, steps, numbers.choice((0, 1, 3, 6)), CUTS)
         kinds = [(side, kind) for side in (HERE, THERE) for kind in REBOOTS]
@@ -97,8 +102,8 @@ def _at_steps(numbers, steps, count, kinds):
 
 def _weather(numbers):
     weather = Weather()
-    weather.reads = numbers.choice((ALL, 200, 7))
-    weather.writes = numbers.choice((ALL, 200, 7))
+    weather.reads = numbers.choice((ALL, 500, 100))
+    weather.writes = numbers.choice((ALL, 500, 100))
     weather.capacity = numbers.choice((ALL, 3000, 300))
     weather.not_now = numbers.choice((0, 0, 20))
     return weather

@@ -30,6 +30,8 @@ class Table:
         self.has_rebooted = False
         self.handed_over = set()  # payloads that the other broker has read
         self.level = 4  # of the connection
+        self.watched = 0  # a type of packets; when one leaves, it is 0 again, and has_left is True
+        self.has_left = False
 
     def rebooted(self):
         self.has_rebooted = True
@@ -37,6 +39,8 @@ class Table:
     def sent(self, first, body, connection):
         """A packet has left."""
         kind = first >> 4
+        if kind == self.watched:
+            self.watched, self.has_left = 0, True
         if kind == codec.PUBREL:
             row = self.rows.get(codec.two(body, 0))
             if row:

@@ -101,7 +101,7 @@ class Bridged:
 
     def dial(self, found, bind, nodelay):
         """The bridge connects."""
-        self.events["dialled"] += 1
+        self.events["dialled lazy" if self.plan.is_lazy else "dialled"] += 1
         if self.steps < self.down:
             raise OSError(_REFUSED)
         pair = []
@@ -195,6 +195,7 @@ class Bridged:
                 pipe.weather = self.weather
         for end in self.ends:
             end.device.calm()
+            self.tables[end.side].watched = 0
             end.turn()
         for client in self.clients:
             client.plan.lazy = 0
@@ -223,7 +224,7 @@ class Bridged:
 
     def _is_up(self):
         (bridge,) = self.ends[HERE].broker.outgoing.every
-        return bridge.text() == "up" and bridge.is_told
+        return self.plan.is_lazy or (bridge.text() == "up" and bridge.is_told)
 
     def _is_quiet(self):
         for end in self.ends:

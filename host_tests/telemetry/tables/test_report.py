@@ -253,3 +253,57 @@ def test_boards_toml_names_some_of_the_boards(tmp_path: Path) -> None:
     assert names.read(tmp_path) == {}
     (tmp_path / "boards.toml").write_text(f'[{A}]\nname = "x"\ntags = ["y"]\n[{B}]\nsite = "z"\n')
     assert names.read(tmp_path) == {A: Named("x", None, ("y",)), B: Named(B, "z")}
+
+
+CUT = (
+    "Up to record_flush_interval (10 s unless set otherwise) before each power cut are not"
+    " recorded. The longest time without records: 30 s of hive 1, from 2026-03-01 00:00 UTC."
+)
+
+
+def test_of_many_boards_one_sentence_tells(tmp_path: Path) -> None:
+    """And 2 comes before 10."""
+    ids = [f"286f{number:012x}" for number in range(1, 12)]
+    called = [COUNTS | {"board": board, "name": f"hive {i}", "advice": ["raise limit sessions"]}
+              for i, board in enumerate(ids, 1)]  # fmt: skip
+    lost = {"ring full": ids, "overwritten": ids[:2]}
+    gaps = [{"board": board, "boot": 1, "boots": 1, "lost": 2, "reasons": [why]}
+            for why, some in lost.items() for board in some]  # fmt: skip
+    boots = [{"board": board, "boot": boot, "first": minutes(boot), "last": minutes(boot + 0.5),
+              "records": 1} for board in ids for boot in range(2)]  # fmt: skip
+    tables = gold(tmp_path, boards=called, gaps=gaps, boots=boots)
+    assert report(tables).exit_code == 0
+    page = (tables / "page.html").read_text("utf-8")
+    assert re.findall(r"<li[^>]*>(.*?)</li>", section(page, "What to look at")) == [
+        "11 boards (hive 1, hive 2, hive 3 and others): raise limit sessions.",
+        "hive 1 lost 2 records (overwritten).",
+        "hive 2 lost 2 records (overwritten).",
+        "11 boards (hive 1, hive 2, hive 3 and others) lost 22 records (ring full).",
+        "11 boards (hive 1, hive 2, hive 3 and others) began anew 11 times. " + CUT,
+    ]
+    names = re.findall(r"<tr[^>]*><td>(.*?)</td>", section(page, "Boards"))
+    assert names == [f"hive {number}" for number in range(1, 12)]
+
+
+MISSING = (
+    "4 messages of QoS 1 or 2 are missing, though what was sent before and after was recorded,"
+    " first at 2026-03-01 00:01 UTC."
+)
+
+
+def test_advice_and_the_audit_are_sentences(tmp_path: Path) -> None:
+    found: Row = {"board": A, "boot": 1, "seq": 1, "client": "meter", "topic": "power"}
+    happened = [("lost", 3, 1), ("twice", 1, 1), ("lost", 1, 2), ("order broken", 1, None)]
+    audit = [
+        found | {"finding": finding, "messages": count, "wall": at and minutes(at)}
+        for finding, count, at in happened
+    ]
+    tables = gold(tmp_path, audit=audit, boards=[COUNTS | {"board": A, "name": "cellar"}])
+    assert report(tables).exit_code == 0
+    told = section((tables / "page.html").read_text("utf-8"), "QoS audit")
+    prefix = "cellar: of client meter on power, "
+    assert re.findall(f"<li[^>]*>{prefix}(.*?)</li>", told) == [
+        MISSING,
+        "the order was broken 1 time.",
+        "1 message of QoS 2 came twice, first at 2026-03-01 00:01 UTC.",
+    ]

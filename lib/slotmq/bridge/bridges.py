@@ -10,6 +10,7 @@ from slotmq.bridge.mapping import Mapped
 from slotmq.delivery.outgoing import put_ack
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
+from slotmq.protocol.dispatch import receive
 from slotmq.protocol.ping_disconnect import handle_unexpected
 
 _NONE = const(0xFFFF)
@@ -21,22 +22,66 @@ _DROPPED = const(4)
 _PUBACK = const(0x40)
 _PUBREC = const(0x50)
 _CONNACK_TYPE = const(2)
+_PUBLISH_TYPE = const(3)
+_MALFORMED = const(2)
+_TOO_BIG = const(4)
+_BYTES_IN = const(5)
+_START = const(2)
+_BODY = const(3)
+_END = const(4)
+_TOTAL = const(5)
+_FAILURE = const(0x80)
+# Results that are no DISCONNECT of a client: a timeout, the end, RETAIN and QoS not supported
+_OF_SERVERS = (8, 10, 0x9A, 0x9B)
+
+
+class Skip:
+    """A PUBLISH that is skipped while it comes."""
+
+    def __init__(self, pkt):
+        self.size = self.left = pkt[_TOTAL]
+        self.qos = pkt[_FLAGS] >> 1 & 3
+        self._at = pkt[_START] - pkt[_BODY]  # how far the next byte is behind the fixed header
+        self._next = 0  # the same of the next byte that is needed
+        self._bytes = bytearray()  # the topic's length, the packet id
+
+    def take(self, buf, at, end):
+        """Take bytes; -> how many belong to the packet."""
+        n = min(self.left, end - at)
+        while self._next < self._at + n and len(self._bytes) < 4:
+            self._bytes.append(buf[at + self._next - self._at])
+            self._next += 1
+            if len(self._bytes) == 2:
+                self._next += self._bytes[0] << 8 | self._bytes[1]
+        self._at += n
+        self.left -= n
+        return n
+
+    def is_malformed(self):
+        return self.qos == 3 or self.qos and (len(self._bytes) < 4 or not self.packet_id())
+
+    def packet_id(self):
+        return self._bytes[2] << 8 | self._bytes[3]
 
 
 class Bridges:
     def __init__(self, broker):
         self.broker = broker
         self.every = []
+        # Connections that the fast path must not see: of what may come back; with the Skip of a
+        # packet that is larger than max_packet
+        self.slow = {}
         self.inner_first = self.inner_handlers = self.inner_poller = None
+        self.inner_5 = self.inner_goodbye = self.inner_fast = self.inner_end = None
         self.inner_finish_turn = self.inner_close = None  # interceptors.py sets them
         ondemand.take("interceptors", broker.now).bridges(broker, self)
+        broker.subscriptions.asks = 0x10000
         loop = broker.loop
         loop.callbacks.insert(0, self.event)
         self.index = -len(loop.callbacks)  # in of_stream, of the socket of a Mapped
 
     def add(self, options):
-        """Begin a bridge. ValueError: it is not possible with these limits; OSError: no space."""
-        options.check(self.broker.limits, self.broker.settings)
+        """Begin a bridge. ValueError: its client id is another's; OSError: no space."""
         one = Bridge(self, options)
         if [each for each in self.every if each.local_id == one.local_id]:
             raise ValueError("a local client id that no other bridge has")
@@ -85,21 +130,115 @@ class Bridges:
         with heap.lifted:
             return bridge.answer(pkt, buf)
 
+    def _inner(self, conn):
+        return self.inner_5 if self.broker.conns.level[conn] == 5 else self.inner_handlers
+
     def subscribe(self, broker, conn, pkt, buf):
-        """SUBSCRIBE, UNSUBSCRIBE: only clients may send them."""
+        """SUBSCRIBE, UNSUBSCRIBE, AUTH: only clients may send them."""
         if self._of(conn):
             return handle_unexpected(broker, conn, pkt, buf)
-        return self.inner_handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+        return self._inner(conn)[pkt[_TYPE]](broker, conn, pkt, buf)
+
+    def disconnect(self, broker, conn, pkt, buf):
+        """DISCONNECT of version 5: the other broker says why."""
+        bridge = self._of(conn)
+        if not bridge:
+            return self.inner_5[pkt[_TYPE]](broker, conn, pkt, buf)
+        with heap.lifted:
+            return bridge.left(pkt, buf)
+
+    def acknowledged(self, broker, conn, pkt, buf):
+        """PUBACK, PUBREC of version 5: with such a reason code the other broker has refused it."""
+        at = pkt[_BODY] + 2
+        bridge = self._of(conn) if at < pkt[_END] and buf[at] >= _FAILURE else None
+        if bridge:
+            broker.stats[_DROPPED] += 1
+            with heap.lifted:
+                five = ondemand.take("bridge.version5", broker.now)
+                bridge.refuse("out/refused", "refused there (%s)" % five.reason(buf[at]))
+        return self.inner_5[pkt[_TYPE]](broker, conn, pkt, buf)
+
+    def goodbye(self, broker, conn, result):
+        """DISCONNECT of version 5, unless only servers may send the reason code."""
+        if result not in _OF_SERVERS or not self._of(conn):
+            self.inner_goodbye(broker, conn, result)
+
+    # What connections allow
+
+    def leaves(self, conn, first, size):
+        """A PUBLISH of so many bytes is about to leave: -> its first byte, perhaps without RETAIN.
+        One that is larger than the other broker accepts will not leave."""
+        bridge = self._of(conn)
+        if not bridge:
+            return first
+        most = self.broker.five.packet_max[conn]
+        if 0 < most < size:
+            with heap.lifted:
+                bridge.refuse("out/size", "%d bytes, and there at most %d" % (size, most))
+        return first & bridge.mask()
+
+    # Before the fast path, and the end of a connection
+
+    def handle_fast(self, columns, conn, buf, at, end):
+        """The fast path gets nothing of what is skipped, nor messages that may come back."""
+        if conn not in self.slow:
+            return self.inner_fast(columns, conn, buf, at, end)
+        skip = self.slow[conn]
+        if skip:
+            with heap.lifted:
+                at += self._skip(conn, skip, buf, at, end)
+        return at
+
+    def end(self, conn, reason):
+        """A PUBLISH that is larger than max_packet is skipped. It would end a client, but the
+        other broker would only send it again."""
+        pkt = self.broker.pkt
+        bridge = self._of(conn) if reason == _TOO_BIG and pkt[_TYPE] == _PUBLISH_TYPE else None
+        at = pkt[_START]
+        if not bridge or not bridge.is_up() or not self.broker.fast_path:
+            self.inner_end(conn, reason)
+            return
+        conns = self.broker.conns
+        is_cut = conns.buffered[conn]
+        buf = conns.partial if is_cut else self.broker.rx
+        end = pkt[_END]
+        with heap.lifted:
+            skip = self.slow[conn] = Skip(pkt)
+            at += self._skip(conn, skip, buf, at, end)
+        if at < end:
+            receive(self.broker, conn, buf, at, end)
+
+    def _skip(self, conn, skip, buf, at, end):
+        # -> how many bytes belong to the packet. At its end it is acknowledged.
+        broker = self.broker
+        n = skip.take(buf, at, end)
+        broker.stats[_BYTES_IN] += n
+        if skip.left:
+            return n
+        bridge = self._of(conn)
+        del self.slow[conn]
+        if bridge.echoes:
+            self.slow[conn] = None
+        broker.stats[_DROPPED] += 1
+        bridge.refuse("in/size", "a packet of %d bytes, limit max_packet" % skip.size)
+        if skip.is_malformed():
+            self.inner_end(conn, _MALFORMED)
+        elif skip.qos:
+            bridge.acknowledge(_PUBACK if skip.qos == 1 else _PUBREC, skip.packet_id())
+        return n
+
+    # Before handlers
 
     def publish(self, broker, conn, pkt, buf):
         """PUBLISH: drop what comes over a bridge with a topic that is too long. It would end a
         client, but the other broker would only send it again."""
         qos = pkt[_FLAGS] >> 1 & 3
         if pkt[_TOPIC_LEN] <= broker.limits.topic_bytes or qos == 3 or not self._of(conn):
-            return self.inner_handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+            return self._inner(conn)[pkt[_TYPE]](broker, conn, pkt, buf)
         broker.stats[_DROPPED] += 1
         with heap.lifted:
-            self._of(conn).dropped(pkt[_TOPIC_LEN])
+            text = "a topic of %d bytes, limit topic_bytes" % pkt[_TOPIC_LEN]
+            self._of(conn).refuse("in/topic", text)
         if qos:
             put_ack(broker, conn, _PUBACK if qos == 1 else _PUBREC, pkt[_PACKET_ID])
         return 0

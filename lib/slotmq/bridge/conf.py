@@ -21,9 +21,13 @@ notifications flag
 notifications_local_only flag
 notification_topic text
 bridge_bind_address text
-bridge_protocol_version word mqttv311 mqttv31
+bridge_protocol_version word mqttv311 mqttv31 mqttv50
 bridge_attempt_unsubscribe flag
 bridge_outgoing_retain flag
+bridge_max_packet_size size 128 268435455
+bridge_receive_maximum number 0 65535
+bridge_session_expiry_interval number 0 4294967295
+bridge_max_topic_alias number 0 65535
 round_robin flag
 start_type word automatic lazy once
 idle_timeout number 1 65535

@@ -16,7 +16,7 @@
 # the packets here: CONNECT, CONNACK, SUBSCRIBE, SUBACK, PINGREQ, PINGRESP. Control plane:
 # allocates.
 from slotmq.delivery import lifecycle
-from slotmq.delivery.outgoing import space
+from slotmq.delivery.outgoing import put_ack, space
 from slotmq.embed import publishing
 from slotmq.embed.client_packets import field, packet_of
 from slotmq.fast import copy, unref
@@ -44,6 +44,18 @@ _NOTICE = const(4)
 _POLL = const(1 | 4 | 16)  # for reading, for writing, for a reset
 _CLEAN = const(2)
 _STATE_WILL = const(4 | 8 | 32)  # with QoS 1, retained
+_WILL = const(4)
+_NO_RETAIN = const(0x9A)
+_NO_QOS = const(0x9B)
+# Properties of CONNACK
+_SERVER_KEEP_ALIVE = const(0x13)
+_MAXIMUM_QOS = const(0x24)
+_RETAIN_AVAILABLE = const(0x25)
+_LIMITED = const(6)  # a level: 3.1.1 with packet_max
+_NOT_BACK = const(16 | 8)  # No Local, and Retain As Published: see v5/extension.py
+_PLAIN = const(1)  # of Subscriptions.is_v5
+_BRIDGE = const(2)
+_OTHER = const(4)
 _PASSWORD = const(64)
 _USER_NAME = const(128)
 _PRIVATE = const(0x80)  # in the protocol level: this client is a bridge
@@ -71,12 +83,15 @@ class Bridge:
         self.state_topic = options.notification_topic or "$SYS/broker/connection/%s/state" % name
         self.ins = [topic for topic in options.topics if topic.comes_in]
         self.outs = [topic for topic in options.topics if topic.goes_out]
-        self.requests = [(0x82, topic.filters[1], bytes((topic.qos,))) for topic in self.ins]
-        if options.bridge_attempt_unsubscribe and not options.cleansession:
-            names = [request[1] for request in self.requests]
-            gone = [topic.filters[1] for topic in self.outs if topic.filters[1] not in names]
-            self.requests += [(0xA2, name, b"") for name in gone]
-        self.is_private = options.try_private
+        self.is_5 = options.bridge_protocol_version == "mqttv50"
+        self.remote = {}  # what CONNACK of version 5 has said
+        self.requests = self._requests()
+        self.is_private = options.try_private and not self.is_5
+        self.will_flags = _STATE_WILL
+        self.echoes = self._may_echo()
+        self.refused = {}  # why: how many messages
+        self.said = ()  # which of these the log has, for this connection
+        self.owed = b""  # acknowledgements of what was skipped
         self.is_mapped = options.is_mapped()
         self.conn = self.session = _NONE
         self.is_held = False  # has it a slot without a session?
@@ -93,7 +108,6 @@ class Bridge:
         self.is_soon = False  # must the next attempt follow at once?
         self.is_new = True  # has the other broker not had our retained messages yet?
         self.is_told = True  # has it been said that it is up?
-        self.has_dropped = False  # has the log said so, for this connection?
         most = self.broker.limits.client_id_bytes
         if len(self.local_id) > most:
             raise ValueError("a local client id of at most %d bytes: client_id_bytes" % most)
@@ -120,6 +134,31 @@ class Bridge:
 
     def go_on(self):
         pass
+
+    def _requests(self):
+        # What it asks for as a client: (first byte, filter, what follows).
+        options = self.options
+        found = []
+        for topic in self.ins:
+            name = topic.filters[1]
+            tail = bytes((topic.qos,))
+            found.append(
+                (0x82, name, self._five().options_of(name, topic.qos) if self.is_5 else tail)
+            )
+        if options.bridge_attempt_unsubscribe and not options.cleansession:
+            names = [request[1] for request in found]
+            gone = [topic.filters[1] for topic in self.outs if topic.filters[1] not in names]
+            found += [(0xA2, name, b"") for name in gone]
+        return found
+
+    def _may_echo(self):
+        # May what comes in match what goes out? Then No Local must be looked at.
+        outs = [topic.filters[0].split(b"/") for topic in self.outs]
+        for topic in self.ins:
+            levels = topic.filters[0].split(b"/")
+            if any([_have_common(levels, each) for each in outs]):
+                return True
+        return False
 
     # Steps
 
@@ -165,11 +204,13 @@ class Bridge:
                 self.stop()
                 self.broker.end(self.conn, _LEFT)
 
+    def is_up(self):
+        return self.state == _UP and self.broker.conns.stream[self.conn] is self.stream
+
     def stop(self):
         """Leave: the other broker publishes no will."""
         conns = self.broker.conns
-        is_up = self.state == _UP and conns.stream[self.conn] is self.stream
-        if is_up and self._put(b"\xe0\0"):
+        if self.is_up() and self._put(b"\xe0\0"):
             conns.tx_limit[self.conn] = conns.tx_end[self.conn]
 
     def _hold(self):
@@ -238,6 +279,9 @@ class Bridge:
     def _lost(self):
         # The connection has ended, and its slot is another's.
         self.is_held = False
+        self.owner.slow.pop(self.conn, None)
+        if self.conn != _NONE:
+            self.broker.five.packet_max[self.conn] = 0  # it would hold for the next client
         if self.is_clean:
             self.session = _NONE
         self.is_over = self.options.start_type == "once" and not self.is_soon
@@ -274,9 +318,20 @@ class Bridge:
     def _keep(self):
         # What an open connection needs: SUBSCRIBE for what comes in, and PINGREQ.
         broker = self.broker
+        if self.owed and self._put(self.owed):
+            self.owed = b""
         while self.asked < len(self.requests):
             first, name, tail = self.requests[self.asked]
+            asks = self.is_5 and first == 0x82
+            why = self._five().may_ask(self.remote, name) if asks else None
+            if why:
+                self._log(_WARNING, "the other broker has no %s: %r" % (why, name.decode()))
+                self.asked += 1
+                self.answered += 1
+                continue
             head = (_FIRST_ID + self.asked).to_bytes(2, "big")
+            if self.is_5:
+                head += b"\0"  # no properties
             if not self._put(packet_of(first, head + field(name) + tail)):
                 return
             self.asked += 1
@@ -284,8 +339,8 @@ class Bridge:
         if self.answered < self.asked and broker.now >= self.limit:
             self._log(_WARNING, "no SUBACK or UNSUBACK in %d s" % (_ANSWER // 10))
             broker.end(self.conn, _TIMED_OUT)
-        elif broker.now >= self.due and self.options.keepalive_interval and self._put(b"\xc0\0"):
-            self.due = broker.now + self.options.keepalive_interval * 10
+        elif broker.now >= self.due and self.keep_alive() and self._put(b"\xc0\0"):
+            self.due = broker.now + self.keep_alive() * 10
 
     def _put(self, packet):
         # Send a packet; False: not now.
@@ -296,12 +351,26 @@ class Bridge:
         self.broker.flush(self.conn)
         return True
 
+    def acknowledge(self, first, packet_id):
+        """Answer a message that was skipped, at the latest when there is space."""
+        conns = self.broker.conns
+        if not self.owed and conns.tx_end[self.conn] + 4 <= (self.conn + 1) * conns.tx_bytes:
+            put_ack(self.broker, self.conn, first, packet_id)
+            return
+        self.owed += packet_of(first, packet_id.to_bytes(2, "big"))
+        self.broker.turn_soon = 1
+
+    def _five(self):
+        # What only MQTT 5.0 needs.
+        return ondemand.take("bridge.version5", self.broker.now)
+
     def _connect(self):
         options = self.options
         flags = _CLEAN if options.cleansession else 0
         body = field(self.remote_id)
         if options.notifications and not options.notifications_local_only:
-            flags |= _STATE_WILL
+            flags |= self.will_flags
+            body += b"\0" if self.is_5 else b""
             body += field(self.state_topic.encode()) + field(b"0")
         if options.remote_username is not None:
             flags |= _USER_NAME
@@ -310,24 +379,50 @@ class Bridge:
                 flags |= _PASSWORD
                 body += field(options.remote_password.encode())
         is_old = options.bridge_protocol_version == "mqttv31"
-        level = (3 if is_old else 4) | (_PRIVATE if self.is_private else 0)
+        level = (3 if is_old else 5 if self.is_5 else 4) | (_PRIVATE if self.is_private else 0)
         head = field(b"MQIsdp" if is_old else b"MQTT") + bytes((level, flags))
-        return packet_of(0x10, head + options.keepalive_interval.to_bytes(2, "big") + body)
+        head += options.keepalive_interval.to_bytes(2, "big")
+        if self.is_5:
+            head += self._five().properties(options, self.broker.limits, self.broker.pkt)
+        return packet_of(0x10, head + body)
+
+    def keep_alive(self):
+        """Seconds between two PINGREQ; 0: none. The other broker may have said them."""
+        return self.remote.get(_SERVER_KEEP_ALIVE, self.options.keepalive_interval)
 
     # What comes from the other broker
 
     def connected(self, pkt, buf):
         """CONNACK; a result."""
         at = pkt[_BODY]
-        if pkt[_TOTAL] != 4 or not self.broker.conns.is_empty(self.conn):
+        size = pkt[_TOTAL]
+        if size < 4 or size > 4 and not self.is_5 or not self.broker.conns.is_empty(self.conn):
             return _MALFORMED
         code = buf[at + 1]
+        self.remote = {}
+        if size > 4:
+            try:
+                self.remote, at_end = self._five().read(buf, at + 2, pkt[_END])
+            except ValueError:
+                return _MALFORMED
+            if at_end != pkt[_END]:
+                return _MALFORMED
+        elif self.is_5 and not code:
+            return _MALFORMED
+        if code in (_NO_RETAIN, _NO_QOS) and self.will_flags != _WILL:
+            # It is the will that it does not take: at once again, with a simple one.
+            self.will_flags = _WILL
+            self.is_soon = True
+            return _REFUSED
         if code == _BAD_LEVEL and self.is_private:
             self.is_private = False  # it knows no bridges: at once again, as an ordinary client
             self.is_soon = True
             return _REFUSED
         if code:
-            self._log(_WARNING, "refused by the other broker (return code %d)" % code)
+            text = "return code %d" % code
+            if size > 4:
+                text = "reason code " + self._five().reason(code, self.remote)
+            self._log(_WARNING, "refused by the other broker (%s)" % text)
             return _REFUSED
         options = self.options
         present = buf[at] & 1
@@ -340,10 +435,12 @@ class Bridge:
             return _REFUSED
         if present and not self.is_new:
             self._drop_scans()
-        self.is_new = self.is_told = self.has_dropped = False
+        self.is_new = self.is_told = False
+        self.said = []
+        self.owed = b""
         self.state = _UP
         self.asked = self.answered = self.attempts = 0
-        self.due = self.broker.now + self.options.keepalive_interval * 10
+        self.due = self.broker.now + self.keep_alive() * 10
         self.broker.turn_soon = 1
         return _ACCEPTED
 
@@ -354,16 +451,36 @@ class Bridge:
         if first == 0xD0:
             self.pong = self.broker.now
             return _OK
-        if pkt[_END] - at != (3 if first == 0x90 else 2):
+        end = pkt[_END]
+        if self.is_5:
+            try:
+                if self._five().read(buf, at + 2, end)[1] != end - 1:
+                    return _MALFORMED
+            except ValueError:
+                return _MALFORMED
+        elif end - at != (3 if first == 0x90 else 2):
             return _MALFORMED
         index = (buf[at] << 8 | buf[at + 1]) - _FIRST_ID
         if not 0 <= index < self.asked:
             return _PROTOCOL
         self.answered += 1
-        if first == 0x90 and buf[at + 2] >= _FAILURE:
+        if first == 0x90 and buf[end - 1] >= _FAILURE:
             text = self.requests[index][1].decode()
-            self._log(_WARNING, "the other broker does not grant %r" % text)
+            why = " (%s)" % self._five().reason(buf[end - 1]) if self.is_5 else ""
+            self._log(_WARNING, "the other broker does not grant %r%s" % (text, why))
         return _OK
+
+    def left(self, pkt, buf):
+        """DISCONNECT of version 5; a result."""
+        at = pkt[_BODY]
+        end = pkt[_END]
+        try:
+            found = self._five().read(buf, at + 1, end)[0] if end > at + 1 else {}
+        except ValueError:
+            return _MALFORMED
+        code = buf[at] if end > at else 0
+        self._log(_WARNING, "the other broker leaves (%s)" % self._five().reason(code, found))
+        return _LEFT
 
     # The session
 
@@ -381,18 +498,42 @@ class Bridge:
             self.local_id,
             user.encode() if user else None,
             _CLEAN if self.is_clean else 0,
-            self.options.keepalive_interval,
+            self.keep_alive(),
         )
-        conns.stream[conn] = self.stream
         conns.tx_end[conn] = conn * conns.tx_bytes  # without the answer
-        if result != _ACCEPTED:
+        if result == _ACCEPTED:
+            self._entered(conns.session[conn])
+        else:
             self.is_held = True
-            return False
-        self.session = session = conns.session[conn]
+        conns.stream[conn] = self.stream
+        return result == _ACCEPTED
+
+    def _entered(self, session):
+        broker = self.broker
+        self.session = session
+        self._take_limits(session)
         if not self.is_clean:  # whatever persistent_client_expiration says
             broker.five.set_expiry(broker, session, 0x3FFFFFFF)
         self._subscribe(session)
-        return True
+
+    def _take_limits(self, session):
+        # What this connection allows, and so how its messages may be handled.
+        five = self.broker.five
+        conn = self.conn
+        most = self.options.bridge_max_packet_size
+        five.receive_max[conn] = self.broker.deliveries.window[0]
+        five.packet_max[conn] = most
+        kind = 0
+        if most:
+            kind = _OTHER
+            self.broker.conns.level[conn] = _LIMITED
+        if self.is_5 and self.stream is not self:
+            kind = _OTHER if self._five().entered(self) else _PLAIN
+        five.take(self.broker, session, _BRIDGE | kind)
+        if self.echoes:
+            self.owner.slow[conn] = None
+        if _MAXIMUM_QOS in self.remote:
+            self._five().lower_qos(self, self.remote[_MAXIMUM_QOS])
 
     def _subscribe(self, session):
         broker = self.broker
@@ -409,8 +550,13 @@ class Bridge:
         add = ondemand.take("protocol.subscribe", broker.now).add
         for topic in self.outs:
             name = topic.filters[0]
-            if add(broker, session, name, 0, len(name), topic.qos) >= _FAILURE:
+            qos = min(topic.qos, self.remote.get(_MAXIMUM_QOS, 2))
+            if add(broker, session, name, 0, len(name), qos) >= _FAILURE:
                 self._log(_WARNING, "may not or cannot subscribe to %r" % name.decode())
+        sub = broker.sessions.first_sub[session]
+        while sub != _NONE:
+            broker.five.options[sub] = _NOT_BACK
+            sub = subs.next_in_session[sub]
 
     def _drop_scans(self):
         # The other broker has our retained messages: what has changed since waits in the session.
@@ -441,18 +587,25 @@ class Bridge:
         self._tell(b"1")
         options = self.options
         if options.notifications and not options.notifications_local_only:
-            self._put(packet_of(0x31, field(self.state_topic.encode()) + b"1"))
+            first = 0x31 & self.mask()
+            end = b"\x001" if self.is_5 else b"1"
+            self._put(packet_of(first, field(self.state_topic.encode()) + end))
         self._log(_NOTICE, "up")
 
     def _tell(self, text):
         if self.options.notifications:
             publishing.send(self.broker, self.state_topic.encode(), text, 1, True)
 
-    def dropped(self, size):
-        """A message with a topic of so many bytes was dropped; logged once for each connection."""
-        if not self.has_dropped:
-            self.has_dropped = True
-            self._log(_WARNING, "dropped: a topic of %d bytes, limit topic_bytes" % size)
+    def mask(self):
+        """For the first byte of PUBLISH: does the other broker take RETAIN?"""
+        return 0xFF if self.remote.get(_RETAIN_AVAILABLE, 1) else 0xFE
+
+    def refuse(self, why, text):
+        """A message was refused; counted, and logged once for each connection and reason."""
+        self.refused[why] = self.refused.get(why, 0) + 1
+        if why not in self.said:
+            self.said.append(why)
+            self._log(_WARNING, "dropped: " + text)
 
     def _log(self, bit, text):
         if self.broker.log_mask & bit:
@@ -461,3 +614,15 @@ class Bridge:
     def text(self):
         """Its state as a word."""
         return _STATES[self.state]
+
+
+def _have_common(a, b):
+    # Is there a topic that both filters match? Both as lists of levels.
+    i = 0
+    while i < len(a) and i < len(b):
+        if b"#" in (a[i], b[i]):
+            return True
+        if a[i] != b[i] and b"+" not in (a[i], b[i]):
+            return False
+        i += 1
+    return a[i:] + b[i:] in ([], [b"#"])  # `a/#` matches `a`

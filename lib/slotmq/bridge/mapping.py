@@ -121,7 +121,7 @@ class Mapper:
             size = head[at] << 8 | head[at + 1]
             self.left = length - 2 - size
             at += 2
-            topic = self._topic(at, size)
+            topic = self._topic(at, size) if size else None  # 0: a topic alias says it
             old = new = b""
             if topic:
                 old = topic.prefixes[self.side]

@@ -5,7 +5,9 @@ from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const
 
 _DIRECTIONS = ("out", "in", "both")
-_OF_SUBSCRIBE = const(10)  # bytes of a SUBSCRIBE beside its filter, at most
+_OF_SUBSCRIBE = const(11)  # bytes of a SUBSCRIBE beside its filter, at most
+_SMALLEST = const(128)  # bytes of a packet that each limit lets pass
+_OF_5 = ("bridge_receive_maximum", "bridge_session_expiry_interval", "bridge_max_topic_alias")
 
 
 class Topic:
@@ -55,6 +57,11 @@ class Options:
     bridge_protocol_version = "mqttv311"
     bridge_attempt_unsubscribe = True
     bridge_outgoing_retain = True
+    bridge_max_packet_size = 0  # bytes of what goes out; 0: what the other broker says
+    # Of MQTT 5.0:
+    bridge_receive_maximum = 0  # 0: limit received
+    bridge_session_expiry_interval = None  # seconds; None: 0 with cleansession, else for ever
+    bridge_max_topic_alias = 0  # in each direction
     round_robin = False
     start_type = "automatic"
     idle_timeout = 60  # seconds; this and the next are of start_type lazy
@@ -80,6 +87,12 @@ class Options:
             raise ValueError("a topic")
         if settings.mqtt_versions != 5:
             raise ValueError("mqtt_versions 5: No Local and RETAIN need its code")
+        if 0 < self.bridge_max_packet_size < _SMALLEST:
+            raise ValueError("bridge_max_packet_size: 0, or at least %d" % _SMALLEST)
+        if self.bridge_protocol_version != "mqttv50":
+            for key in _OF_5:
+                if getattr(self, key) != getattr(Options, key):
+                    raise ValueError("bridge_protocol_version mqttv50 for %s" % key)
         most = limits.topic_bytes
         for topic in self.topics:
             for name in topic.filters:

@@ -14,6 +14,7 @@ def options(name, addresses, topics, values):
 
 def add(broker, options):
     """Begin one bridge; -> it."""
+    options.check(broker.limits, broker.settings)
     return (broker.outgoing or Bridges(broker)).add(options)
 
 

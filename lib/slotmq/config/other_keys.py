@@ -5,9 +5,8 @@
 # A row of OTHERS is `status|keys|text`. For `alias` the text is the served key. `ignored`: the
 # line is accepted and has no effect; the log warns. `refused`: the file is not used. The text of
 # these two says why, and what to do instead. `plugin`: see config/plugins.py; `bridge`: see
-# bridge/conf.py. `key=value`: with
-# that value the line asks for what the broker does anyway, so it is accepted without a warning.
-# `key_*`: each key that begins so.
+# bridge/conf.py. `key=value`: with that value the line asks for what the broker does anyway, so it
+# is accepted without a warning. `key_*`: each key that begins so.
 from slotmq.config import policies
 from slotmq.config.capacities import fields
 from slotmq.config.mosquitto_conf import FIELDS
@@ -50,10 +49,10 @@ bridge|connection addresses address topic remote_clientid clientid local_clienti
 username remote_password password local_username cleansession local_cleansession \
 keepalive_interval restart_timeout try_private notifications notifications_local_only \
 notification_topic bridge_bind_address bridge_protocol_version bridge_attempt_unsubscribe \
-bridge_outgoing_retain round_robin start_type idle_timeout threshold|of the `connection` above it
+bridge_outgoing_retain bridge_max_packet_size bridge_max_topic_alias bridge_receive_maximum \
+bridge_session_expiry_interval round_robin start_type idle_timeout threshold|of \
+the `connection` above it
 refused|local_password|`local_username` is what the bridge may do here; it does not log in
-refused|bridge_max_packet_size bridge_max_topic_alias bridge_receive_maximum \
-bridge_session_expiry_interval|of MQTT 5.0, and bridges speak 3.1.1
 refused|bridge_reload_type=lazy|a restart takes over changes of bridges
 refused|bridge_mptcp=false bridge_tcp_keepalive bridge_tcp_user_timeout|`keepalive_interval` \
 finds a dead connection

@@ -42,7 +42,7 @@ def send_message(broker, conn, msg, first, packet_id):
     messages = broker.messages
     if not first & 6:
         packet_id = 0
-    if broker.conns.level[conn] == 5 or messages.flags[msg] & _EXTRA:
+    if broker.conns.level[conn] > 4 or messages.flags[msg] & _EXTRA:
         return broker.five.send(broker, conn, msg, first, packet_id)
     remaining = messages.topic_len[msg] + messages.payload_len[msg] + (4 if packet_id else 2)
     n = remaining + 1 + length_bytes(remaining)

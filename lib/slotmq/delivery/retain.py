@@ -91,7 +91,7 @@ def _scan_slots(broker, session, sub, text, n):
     names = retained.names
     work = broker.work
     conn = broker.sessions.conn[session]
-    is_plain = not (subs.qos[sub] or broker.conns.level[conn] == 5 or broker.acl)
+    is_plain = not (subs.qos[sub] or broker.conns.level[conn] > 4 or broker.acl)
     slot = subs.scan[sub] - 1
     end = min(retained.top, slot + broker.scan_left)
     begun = slot

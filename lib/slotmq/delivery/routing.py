@@ -36,7 +36,7 @@ def route(broker, buf, topic, topic_len):
     """The slot in routes of a valid topic name: the range of its receivers in the route pool."""
     subs = broker.subscriptions
     slot = subs.routes.find(buf, topic, topic_len)
-    if slot >= 0 and subs.routes.mid[slot] == subs.routes.end[slot]:
+    if slot >= 0 and subs.routes.mid[slot] + subs.asks == subs.routes.end[slot]:
         subs.needs_options = 0
         return slot
     return subs.match(buf, topic, topic_len)
@@ -298,7 +298,7 @@ def drain(broker, session):
     """Send from the session's cursor, until the window or the buffer is full."""
     conn = broker.sessions.conn[session]
     broker.sessions.progress[session] = broker.now
-    if broker.conns.level[conn] == 5:
+    if broker.conns.level[conn] > 4:
         broker.five.drain(broker, session)
         return
     most = broker.deliveries.window[0]

@@ -109,8 +109,8 @@ def checked(broker, topic, payload, qos, retain):
 
 def refused(broker, buf, topic, n, conn, size):
     """May no client publish this? That are topics of $SYS, $share and $SLOTMQ, except for the
-    requests time and get of recorder/remote.py and the state of a bridge from the bridge itself,
-    and payloads over message_size_limit.
+    requests time and get of recorder/remote.py and the state of a bridge from the bridge itself
+    (in version 5 it must have its client id in it), and payloads over message_size_limit.
 
     conn: the connection, or for a will the fields of its CONNECT. Logs each such will, and once a
     minute such a PUBLISH or a payload that is too large."""
@@ -118,7 +118,7 @@ def refused(broker, buf, topic, n, conn, size):
     found = _matching(filters, buf, topic, n)
     is_large = 0
     if _matching((b"$SYS/broker/connection/+/state",), buf, topic, n) == [True]:
-        if conn.is_v5 if not isinstance(conn, int) else _is_bridge(broker, conn):
+        if _is_bridge(broker, conn, bytes(buf[topic + 23 : topic + n - 6])):
             return False
     if found != [True, False, False] and not any(_matching(_NOBODYS, buf, topic, n)):
         is_large = int(0 < broker.settings.message_size_limit < size)
@@ -143,9 +143,15 @@ def refused(broker, buf, topic, n, conn, size):
     return True
 
 
-def _is_bridge(broker, conn):
+def _is_bridge(broker, conn, name):
+    # name: of the bridge in its topic. Bridges of version 5 are clients like others.
+    if not isinstance(conn, int):
+        return conn.is_v5 or conn.v5 and conn.read(conn.client_id) == name
+    session = broker.conns.session[conn]
     is_v5 = broker.subscriptions.is_v5
-    return is_v5 is not None and is_v5[broker.conns.session[conn]] == _BRIDGE
+    if is_v5 is not None and is_v5[session] & _BRIDGE:
+        return True
+    return broker.conns.level[conn] == 5 and broker.sessions.client_id(session) == name
 
 
 def _over(broker, size):

@@ -31,8 +31,8 @@ class Routes:
         if n <= self.topic_bytes:
             if len(self.slot_of) == self.slots:
                 self.slot_of.clear()
-            slot = len(self.slot_of)
-            self.slot_of[bytes(buf[off : off + n])] = slot
+            name = bytes(buf[off : off + n])
+            slot = self.slot_of.setdefault(name, len(self.slot_of))
         self.first[slot] = first
         self.end[slot] = end
         return slot

@@ -37,7 +37,7 @@ class Turns(Poller):
     def ipoll(self, timeout_ms):
         wait = self.wait
         wait_s = timeout_ms / 1000
-        if not self._broker.fast_path or self._broker.handle_fast is not fast_path:
+        if not self._broker.fast_path or self._before() is not fast_path:
             return self.with_streams(wait(wait_s, MOST_EVENTS))
         end = monotonic() + (wait_s if wait_s < _STAY_S else _STAY_S)
         # descriptor: bytes of the first read, is it version 5, and the ways of its topic names:
@@ -92,11 +92,18 @@ class Turns(Poller):
             if count:
                 self._add(count, size)
 
+    def _before(self):
+        # What handles packets first; bridges only look at their own ones there.
+        bridges = self._broker.outgoing
+        return bridges.inner_fast if bridges else self._broker.handle_fast
+
     def _may_read(self, fd, event):
         # may_read() of the fast path; 0: the loop must handle the event.
         stream = self.streams[fd]
         conn = self._broker.loop.of_stream[stream]
+        bridges = self._broker.outgoing
         is_ours = event == _IN and conn >= 0 and stream.is_plain
+        is_ours = is_ours and not (bridges and conn in bridges.slow)
         return may_read(self._broker, conn) if is_ours else 0
 
     def _is_5(self, fd):

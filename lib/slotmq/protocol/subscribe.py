@@ -129,7 +129,7 @@ def add(broker, session, buf, off, n, qos):
     if sub == _NONE:
         return _QUOTA
     if broker.five:
-        broker.five.options[sub] = _OF_BRIDGE if subs.is_v5[session] == _BRIDGE else 0
+        broker.five.options[sub] = _OF_BRIDGE if subs.is_v5[session] & _BRIDGE else 0
         broker.five.identifier[sub] = 0
     retain.start_scan(broker, session, sub)
     if broker.log_mask & _SUBSCRIBE_LOG:

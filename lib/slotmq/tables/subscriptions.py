@@ -10,14 +10,17 @@
 # session << 2 | QoS, with the highest QoS where filters overlap [3.3.5-1]. routes remembers which
 # range of the pool that is; any change of the tree clears all routes. Sessions of version 3 come
 # first, those of version 5 from routes.mid on. Where options of version 5 matter, the entries are
-# subscription slots instead, of a route that is not remembered.
+# subscription slots instead, of a route that is not remembered. Options of a bridge's session
+# matter for RETAIN and for its own messages only, which do not take the fast path: its route is
+# remembered for that one, and all other code matches anew if there are bridges (`asks`).
 from slotmq.fast import Names, Routes
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 _SLASH = const(47)
-_PLAIN = const(1)
+_OTHER = const(4)
+_OF_5 = const(1 | 4)  # bits of is_v5: packets of version 5, or such that the fast path leaves
 
 
 class Subscriptions:
@@ -61,6 +64,7 @@ class Subscriptions:
         self.share = None  # column: the group (slot of Shares) of a shared subscription
         self.is_v5 = None  # of each session, see v5/extension.py
         self.five = None  # the Version5
+        self.asks = 0  # not 0: there are bridges, so only the fast path may use a route
         self.needs_options = 0  # has the pool of the last match subscriptions, not sessions?
 
     # The tree. It grows in tables/insertion.py.
@@ -151,7 +155,7 @@ class Subscriptions:
         mid = self._settle(first)
         if not self.needs_options:
             return self._remember(buf, off, n, first, mid)
-        if self.needs_options > _PLAIN:
+        if self.needs_options & _OTHER:
             mid = _NONE
         end = self.top
         self._reserve(self.found)
@@ -243,9 +247,9 @@ class Subscriptions:
             entry = pool[i]
             session = entry >> 2
             self.best[session] = 0
-            if is_v5 is not None and is_v5[session]:
-                self.needs_options |= is_v5[session]
-            else:
+            kind = is_v5[session] if is_v5 else 0
+            self.needs_options |= kind
+            if not kind & _OF_5:
                 pool[i] = pool[mid]
                 pool[mid] = entry
                 mid += 1

@@ -5,8 +5,8 @@
 # is loaded and none of its RAM is used. Owns the columns that extend the slots of the
 # other tables:
 #
-#   subscriptions  share (slot of Shares), options (No Local 4, Retain As Published 8),
-#                  identifier
+#   subscriptions  share (slot of Shares), options (No Local 4, or 16 of a bridge to another
+#                  broker, which the fast path need not see; Retain As Published 8), identifier
 #   messages       props: bytes of properties between topic and payload; expires and far.
 #                  Valid if the message's flags have EXTRA
 #   deliveries     group: slot of the Shares by which the message came, or NONE; ident: its
@@ -16,9 +16,9 @@
 #   connections    receive_max, packet_max, chunked_ident
 #
 # subscriptions.is_v5 says of a session: 0: none of version 5; PLAIN: its client has version 5, and
-# gets QoS 0 as the fast path makes it; BRIDGE 2: a bridge has it; OTHER: it has topic aliases or
-# accepts no large packets, or now has version 3. The state FIVE is of a client that may send AUTH,
-# and is read by the handlers.
+# gets QoS 0 as the fast path makes it; OTHER: it has topic aliases or accepts no large packets, or
+# now has version 3. BRIDGE, alone or with one of these: a bridge has it. The state FIVE is of a
+# client that may send AUTH, and is read by the handlers.
 # Does not allocate after construction.
 from slotmq.delivery import lifecycle
 from slotmq.fast import finish, unref

@@ -176,7 +176,9 @@ def _publish(broker, conn, qos):
     if not is_wanted(broker, conn, source.tbuf, topic, n, size):
         return _QUOTA if 0 < broker.settings.message_size_limit < size else _UNAUTHORIZED
     subs = broker.subscriptions
-    slot = -1 if source.retain else subs.routes.find(source.tbuf, topic, n)
+    slot = -1
+    if not (source.retain or subs.asks):
+        slot = subs.routes.find(source.tbuf, topic, n)
     subs.needs_options = 0
     if slot < 0:
         slot = routing.route(broker, source.tbuf, topic, n)

@@ -13,7 +13,7 @@ _NONE = const(0xFFFF)
 _RAP = const(8)
 _SEVERAL = const(-1)
 _OWN = const(16)  # flag of a delivery to its publisher; 0x30, PUBLISH, has the same bit
-_NO_LOCAL = const(4)
+_NOT_OWN = const(4 | 16)  # No Local of a client, of a bridge
 _PLAIN = const(1)
 _BY = const(64)
 _QUEUED = const(0)
@@ -96,7 +96,7 @@ def _is_local(broker, sub):
     # Does No Local exclude this subscription, since its client has published the message
     # [3.8.3-3]?
     five = broker.five
-    if not five.options[sub] & _NO_LOCAL:
+    if not five.options[sub] & _NOT_OWN:
         return False
     publisher = five.publisher
     if publisher == _NONE and broker.reading != _NONE:  # a client of version 3 publishes
@@ -159,7 +159,7 @@ def drain(broker, session):
     most = broker.five.receive_max[conn]
     if broker.deliveries.count[7]:
         most = routing.ask_quota(broker, session, most, 0, 0, -1, most)
-    is_plain = broker.subscriptions.is_v5[session] == _PLAIN
+    is_plain = broker.subscriptions.is_v5[session] & _PLAIN
     while sessions.cursor[session] != _NONE:
         if is_plain and not send(broker.tables, session, conn, most):
             break

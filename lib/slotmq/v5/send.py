@@ -16,7 +16,7 @@ _EXTRA = const(8)
 _BY_SLOT = const(1)
 _STRAIGHT = const(2)
 _DUP = const(8)  # in the flags of PUBLISH
-_NO_LOCAL = const(4)
+_NOT_OWN = const(4 | 16)  # No Local of a client, of a bridge
 _OWN_SEVERAL = const(-2)
 _NEAR = const(8)
 _MIDDLE = const(11)  # packet id, length of the properties, expiry
@@ -62,7 +62,9 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     body = source.size - skip
     remaining = 2 + topic_len + (2 if packet_id else 0) + length + own + body
     n = 1 + length_bytes(remaining) + remaining
-    if is_5 and broker.five.packet_max[conn] and n > broker.five.packet_max[conn]:
+    if broker.outgoing:
+        first = broker.outgoing.leaves(conn, first, n)
+    if 0 < broker.five.packet_max[conn] < n:
         if alias and topic_len:  # without a new alias it may be small enough
             return emit(broker, conn, first, packet_id, ident, False)
         return -1  # [3.1.2-24]
@@ -232,7 +234,7 @@ def _matches(broker, sub):
     # Does this subscription match the Source? With No Local not if the client has published it.
     source = broker.five.source
     subs = broker.subscriptions
-    if subs.share[sub] != _NONE or source.own and broker.five.options[sub] & _NO_LOCAL:
+    if subs.share[sub] != _NONE or source.own and broker.five.options[sub] & _NOT_OWN:
         return False
     end = len(source.scratch)
     text = subs.filter_text(subs.node[sub], source.scratch, end)

@@ -44,7 +44,7 @@ class TestKeys(unittest.TestCase):
             "notifications_local_only true\nnotification_topic n\nbridge_bind_address 127.0.0.1\n"
             "bridge_protocol_version mqttv31\nbridge_attempt_unsubscribe false\n"
             "bridge_outgoing_retain false\nround_robin true\nstart_type lazy\nidle_timeout 8\n"
-            "threshold 9\n"
+            "threshold 9\nbridge_max_packet_size 500\n"
         )
         (one,) = bridges("connection up\n" + text)
         hosts = [("a", 1), ("::1", 2), ("10.0.0.1", 1883), ("fe80::1", 1883)]
@@ -69,7 +69,19 @@ class TestKeys(unittest.TestCase):
         self.assertEqual(found, (False, False, True))
         found = one.bridge_protocol_version, one.start_type, one.idle_timeout, one.threshold
         self.assertEqual(found, ("mqttv31", "lazy", 8, 9))
+        self.assertEqual(one.bridge_max_packet_size, 500)
         self.assertEqual((one.notification_topic, one.bridge_bind_address), ("n", "127.0.0.1"))
+
+    def test_keys_of_mqtt_5(self):
+        text = (
+            "bridge_protocol_version mqttv50\nbridge_receive_maximum 7\n"
+            "bridge_session_expiry_interval 4294967295\nbridge_max_topic_alias 3\n"
+            "bridge_max_packet_size 0\n"
+        )
+        (one,) = bridges(BEGIN + text)
+        found = one.bridge_receive_maximum, one.bridge_session_expiry_interval
+        self.assertEqual(found, (7, 0xFFFFFFFF))
+        self.assertEqual((one.bridge_max_topic_alias, one.bridge_max_packet_size), (3, 0))
 
     def test_other_names(self):
         (one,) = bridges(BEGIN + "clientid c\nusername u\npassword p\nrestart_timeout 4\n")
@@ -99,7 +111,16 @@ class TestKeys(unittest.TestCase):
         many = "".join(f"connection b{k}\naddress h\ntopic a\n" for k in range(5))
         self.refused(many, 13, "connection", "limit connections")
         key = "bridge_protocol_version"
-        self.refused(f"{BEGIN}{key} mqttv50", 4, key, "mqttv311 or mqttv31")
+        self.refused(f"{BEGIN}{key} mqttv51", 4, key, "mqttv311 or mqttv31 or mqttv50")
+        key = "bridge_max_packet_size"
+        self.refused(f"{BEGIN}{key} 20", 4, key, "from 128 to")
+        for key in (
+            "bridge_receive_maximum",
+            "bridge_session_expiry_interval",
+            "bridge_max_topic_alias",
+        ):
+            self.refused(f"{BEGIN}{key} 5", 1, "connection", f"mqttv50 for {key}")
+            self.refused(f"{BEGIN}{key} x", 4, key, "a number")
 
     def test_each_key_is_in_both_tables(self):
         ours = [line.split()[0] for line in (conf.KEYS + conf.MORE).split("\n")[:-1]]
