@@ -325,7 +325,8 @@ def campaign(folder: Path, messages: int, seed: int, near: str, far: str) -> dic
         draw.choice((here, there)).kill()
         if (count := sum(flow.count() for flow in flows)) != known:
             known, deadline = count, time.monotonic() + PATIENCE_S
-        assert time.monotonic() < deadline, "the publishers are stuck"
+        state = [flow.state() for flow in flows]
+        assert time.monotonic() < deadline, ("the publishers are stuck", state)
     wait_until(lambda: all(flow.has_all() for flow in flows), "the last messages", flows)
     again = [sum(counts) for counts in zip(*(flow.close() for flow in flows), strict=True)]
     for broker in (here, there):

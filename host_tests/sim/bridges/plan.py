@@ -11,7 +11,7 @@ HERE, THERE = 0, 1
 FAR = b"far/"  # the prefix of topics there, in some seeds
 # Journals here and there. Only one of them is a file, since files are found through a module.
 MEDIA = (("flash", "flash"), ("littlefs", "flash"), ("host", "flash"), ("flash", "host"))
-VERSIONS = ("mqttv31", "mqttv311", "mqttv311", "mqttv311")
+VERSIONS = ("mqttv31", "mqttv311", "mqttv311", "mqttv50", "mqttv50")
 # Power cuts: between two turns, an orderly stop, within an operation of the medium, and after one
 # of these packets has left to the other broker
 REBOOTS = ("off", "stop", "cut", "cut", "puback", "pubrec", "pubrel", "pubcomp")

@@ -195,7 +195,7 @@ FAULTS = (
     Fault(
         "No Local is ignored",
         "v5/routing.py",
-        "    if not five.options[sub] & _NO_LOCAL:",
+        "    if not five.options[sub] & _NOT_OWN:",
         "    if True:",
     ),
     Fault(
