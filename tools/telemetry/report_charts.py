@@ -21,6 +21,7 @@ RECORDED, QUIET, LOST, OFF, HARVESTED = STATES = (
 _COLOURS = ("#2f6f4f", "#a9cdb8", "#c8372d", "#9a9a9a", "#2b5fa8")
 _HEIGHTS = {RECORDED: 14, QUIET: 14, LOST: 14, OFF: 3}  # pixels of a bar
 VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]  # as Altair writes it
+CROWD = 5  # boards; bands of more hide each other
 _LIMIT = "containerSize()[0] < 600 ? 100 : 220"  # pixels of a board's name
 LEGEND = 12  # boards; a legend of more would be larger than the chart
 _SHOWN = "(!shown.length || indexof(shown, datum.board) >= 0)"
@@ -61,7 +62,11 @@ def _lines(boards: tuple[str, ...], bands: bool) -> Spec:
     tips = ["board:N", alt.Tooltip("time:N", title="UTC"), alt.Tooltip("mean:Q", title="value")]
     layers = []
     if bands:
-        layers = [base.mark_area(opacity=0.2, clip=True).encode(y=low, y2="max:Q")]
+        layers = [
+            base.mark_area(opacity=0.2 if len(boards) < CROWD else 0.07, clip=True).encode(
+                y=low, y2="max:Q"
+            )
+        ]
         tips[2:] = ["mean:Q", "min:Q", "max:Q", "count:Q"]
     near = alt.selection_point(
         name="near", nearest=True, on="pointerover", clear="pointerout", empty=False
@@ -83,7 +88,7 @@ def states(rows: Sequence[Row], boards: Sequence[str], since: int, until: int) -
     y = alt.Y("board:N", sort=[*boards], title=None, axis=alt.Axis(labelLimit=alt.ExprRef(_LIMIT)))
     colour = alt.Color(
         "state:N", title=None, scale=alt.Scale(domain=[*STATES], range=[*_COLOURS]),
-        legend=alt.Legend(orient="top", columns=3, symbolType="square"),
+        legend=_legend(symbolType="square"),
     )  # fmt: skip
     base = (
         alt.Chart(alt.NamedData("rows"))
@@ -121,9 +126,14 @@ def _x(name: str) -> alt.X:
     return alt.X(name, title=None, axis=axis, scale=alt.Scale(type="utc", nice=False, **ends))
 
 
+def _legend(**options: Any) -> alt.Legend:
+    """In as many columns as there is room for."""
+    columns = alt.ExprRef("max(1, floor(containerSize()[0] / 160))")
+    return alt.Legend(orient="top", columns=columns, labelLimit=120, symbolOpacity=1, **options)
+
+
 def _colours(boards: tuple[str, ...]) -> alt.Color:
-    made = alt.Legend(orient="top", columns=3, symbolOpacity=1, symbolType="stroke")
-    legend = made if 1 < len(boards) <= LEGEND else None
+    legend = _legend(symbolType="stroke") if 1 < len(boards) <= LEGEND else None
     return alt.Color("board:N", title=None, legend=legend, scale=alt.Scale(domain=[*boards]))
 
 

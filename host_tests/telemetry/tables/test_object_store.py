@@ -49,6 +49,9 @@ def test_tables_in_an_object_store_equal_the_truth(bucket: str, tmp_path: Path) 
     Folder(tables).write("boards.toml", lambda file: file.write(text.encode()))
     assert said("build", tables)[1].startswith("gold: 1 boards with something new, ")
     assert "far away" in {row["name"] for row in made.rows("boards")}
+    said("report", tables, str(tmp_path / "page.html"))
+    assert "far away" in (tmp_path / "page.html").read_text("utf-8")
+    assert "select" in said("sql", tables)[0] and tables in "".join(said("sql", tables))
     assert said("optimize", tables, "--hours", "0")[0].startswith("bronze: ")
     assert len(DeltaTable(f"{tables}/{SILVER['messages'].name}").to_pandas()) == len(
         lived.all("messages")

@@ -33,6 +33,11 @@ OUTSIDE = """[...document.querySelectorAll("body *")].filter((each) => {
   return each.tagName !== "SCRIPT" && !each.closest("svg") && box.width
     && (box.right > innerWidth + 1 || box.left < -1);
 }).map((each) => each.outerHTML.slice(0, 200))"""
+CUT_OFF = """[...document.querySelectorAll(".chart svg text")].filter((each) => {
+  const box = each.getBoundingClientRect();
+  const all = each.closest("svg").getBoundingClientRect();
+  return box.width && (box.right > all.right + 1 || box.left < all.left - 1);
+}).map((each) => each.textContent)"""
 TITLED = "[...document.querySelectorAll('section')].find((s) => s.textContent.includes({!r}))"
 CLIENTS, READINGS = TITLED.format("All that have connected"), TITLED.format("What was measured")
 CELLS = "[...{}.querySelectorAll('tbody tr')].map((row) => row.cells[{}].textContent)"
@@ -67,7 +72,7 @@ def page(chromium: browser.Page, html: Path, request: pytest.FixtureRequest) -> 
 def test_charts_are_drawn_and_nothing_overflows(page: browser.Page) -> None:
     assert page.run(DRAW) == 8  # the map, six readings, traffic
     assert page.run("document.documentElement.scrollWidth <= innerWidth")
-    assert page.run(OUTSIDE) == []
+    assert page.run(OUTSIDE) == [] and page.run(CUT_OFF) == []
     heights = page.run("[...document.querySelectorAll('.chart svg')].map((s) => s.clientHeight)")
     assert all(100 < height < 300 for height in heights), heights
     lines = ".chart svg .mark-line path[d*='L']"
