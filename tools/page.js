@@ -39,6 +39,7 @@ every("[data-most]").forEach((list) => {
 });
 
 every("tbody td").forEach((td) => { // on a phone a row is a list
+  if (/^\d{4}-\d\d-\d\d/.test(td.textContent)) td.style.whiteSpace = "nowrap";
   td.dataset.head = td.closest("table").tHead.rows[0].cells[td.cellIndex].textContent;
 });
 

@@ -23,6 +23,7 @@ from .report_tables import Choice, Tables, field_of
 
 Row = dict[str, Any]
 ROWS = 1000  # of a table
+LISTED = 2  # items in a cell
 LINES, QUANTITIES = 12, 24  # in a chart of lines, charts of readings
 FINE = 2 * series.DAY  # of less, charts have steps that are shorter than an hour
 
@@ -110,8 +111,7 @@ class _Report(Tables):
 
     def _of_boards(self) -> page.Section:
         heads = ("board", "site", "tags", "boots", "restarts", "messages", "known_lost",
-                                  "without_time", "least_heap", "most_connected", "refusals",
-                                  "advice")  # fmt: skip
+                 "without_time", "least_heap", "most_connected", "refusals")  # fmt: skip
         restarts = Counter(row["board"] for row in self.offs)
         rows = [
             row | {"known_lost": row["lost"], "restarts": restarts[row["board"]]}
@@ -147,8 +147,10 @@ class _Report(Tables):
             since, until = _margin(min(ends), max(ends))
             spec = charts.states(rows, self.shown, since, until)
             picture = [page.Chart("", spec, self.shown)]
-        heads = ("board", "reasons", "lost", "after", "before", "seconds", "boot", "boots",
-                 "files")  # fmt: skip
+        heads: tuple[str, ...] = ("board", "reasons", "lost", "after", "before", "seconds", "boot",
+                                  "boots", "files")  # fmt: skip
+        if all(row["boots"] == 1 for row in self.gaps):
+            heads = tuple(head for head in heads if head != "boots")
         longest = sorted(self.gaps, key=lambda row: -(row["lost"] or 0))
         longest += sorted(self.offs, key=lambda row: -row["seconds"])
         return _section("When the boards recorded", words, heads, longest, picture)
@@ -290,7 +292,9 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(printable(each) for each in value)
+        few = len(value) if len(value) <= LISTED + 1 else LISTED
+        others = f" and {len(value) - few:,} others" if few < len(value) else ""
+        return ", ".join(printable(each) for each in value[:few]) + others
     if isinstance(value, float):
         return said.number(value)
     if isinstance(value, int):

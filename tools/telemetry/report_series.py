@@ -1,7 +1,7 @@
 """What the charts of a report show: values over time, in steps that a chart has room for.
 
-A line is cut into runs: a new one begins where values are missing for much longer than usual, or
-where the board was off or lost records. Times are in ms since 1970.
+A line is cut into runs: a new one begins where values are missing for much longer than usual,
+or for more than two days, or where the board was off or lost records. Times are in ms since 1970.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def runs(rows: Sequence[Row], step: int, dark: Mapping[str, Sequence[Span]]) -> 
         by_board[row["board"]].append(row)
     for board, some in sorted(by_board.items()):
         widths = [b["start"] - a["start"] for a, b in pairwise(some)]
-        usual = max(median(widths), step) if widths else step
+        usual = max(min(median(widths), DAY), step) if widths else step
         ends = [
             width > BREAK * usual or _is_dark(dark.get(board, ()), a["start"] + step, b["start"])
             for width, (a, b) in zip(widths, pairwise(some), strict=True)

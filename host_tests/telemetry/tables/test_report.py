@@ -187,6 +187,7 @@ def test_lines_end_where_values_are_missing() -> None:
     assert cut([0, 1, 2, 30, 31]) == [(1, False)] * 3 + [(2, False)] * 2
     assert cut([0, 1, 2, 3, 9, 30]) == [(1, False)] * 4 + [(2, True), (3, True)]
     assert cut([0, 24, 48, 72]) == [(1, False)] * 4  # once a day is usual there
+    assert cut([0, 72, 144]) == [(1, True), (2, True), (3, True)]  # more than two days never is
     assert cut([0, 1, 3, 4], (1, 4)) == [(1, False)] * 2 + [(2, False)] * 2  # the power was off
     assert cut([0, 1, 2, 3], (1, 2)) == [(1, False)] * 4  # it was on in each of these hours
     assert cut([]) == []
@@ -213,7 +214,8 @@ def test_boards_are_called_as_gold_says(tmp_path: Path) -> None:
         {"board": A, **COUNTS, "name": "greenhouse", "site": "farm", "tags": ["wet", "hot"]},
         {"board": B, "name": B, **COUNTS},
     ]
-    gaps = [{"board": A, "boot": 1, "boots": 1, "lost": 4, "reasons": ["overwritten"]}]
+    gaps = [{"board": A, "boot": 1, "boots": 1, "lost": 4, "reasons": ["overwritten"],
+             "files": [f"{number}.seg" for number in range(9)]}]  # fmt: skip
     tables = gold(tmp_path / "called", boards=called, gaps=gaps)
     assert report(tables).exit_code == 0
     page = (tables / "page.html").read_text("utf-8")
