@@ -140,3 +140,26 @@ def test_a_site_and_a_time_are_chosen(page: browser.Page) -> None:
     )
     page.wait(f"{labels}.every((text) => text >= '06 May')")
     assert greenhouse.SITES["beds"] == greenhouse.SITES["door"]
+
+
+def test_a_mouse_chooses_a_time_and_all_takes_it_back(chromium: browser.Page, html: Path) -> None:
+    """From a third to two thirds of a chart: some three of ten days, in all charts."""
+    chromium.open(html, 1200)
+    chromium.run(DRAW)
+    chart, other = (f"document.querySelectorAll('.chart')[{at}]" for at in (1, 3))
+    event = (
+        f"new PointerEvent({{!r}}, {{{{ bubbles: true, pointerType: 'mouse', button: 0,"
+        f" clientX: {chart}.getBoundingClientRect().left + {chart}.clientWidth * {{}} }}}})"
+    )
+    chromium.run(f"{chart}.dispatchEvent({event.format('pointerdown', 1 / 3)})")
+    chromium.run(f"window.dispatchEvent({event.format('pointermove', 1 / 2)})")
+    assert 150 < chromium.run("document.querySelector('.band').offsetWidth") < 200
+    chromium.run(f"window.dispatchEvent({event.format('pointerup', 2 / 3)})")
+    assert chromium.run("document.querySelector('.band')") is None
+    since, until = (chromium.run(f"document.getElementById('{end}').value")[:10]
+                    for end in ("since", "until"))  # fmt: skip
+    assert (since, until) == ("2026-05-04", "2026-05-07")
+    labels = f"[...{other}.querySelectorAll('.role-axis-label text')].map((t) => t.textContent)"
+    chromium.wait(f"{labels}.includes('05 May') && !{labels}.includes('09 May')")
+    chromium.run("document.querySelector('#choice [type=reset]').click()")
+    chromium.wait(f"{labels}.includes('09 May')")
