@@ -1,15 +1,19 @@
-// SCRAM-SHA-256 (RFC 5802, RFC 7677) with MQTT.js: node scram.cjs HOST PORT NAME PASSWORD
-// Prints the reason code of the broker's answer. NODE_PATH says where `mqtt` is.
+// SCRAM-SHA-256 (RFC 5802, RFC 7677) with MQTT.js: node scram.cjs HOST PORT NAME [CAFILE]
+// The password is in $SLOTMQ_PASSWORD, or comes from standard input. With CAFILE, a file with the
+// CA to trust, it speaks TLS. Prints the reason code of the broker's answer. NODE_PATH says where
+// `mqtt` is.
 "use strict";
 
 const assert = require("node:assert/strict");
 const { createHash, createHmac, pbkdf2Sync, randomBytes } = require("node:crypto");
 const { once } = require("node:events");
+const { readFileSync } = require("node:fs");
 const mqtt = require("mqtt");
 
 const METHOD = "SCRAM-SHA-256";
 const CONTINUE = 0x18;
-const [host, port, name, password] = process.argv.slice(2);
+const [host, port, name, cafile] = process.argv.slice(2);
+const password = process.env.SLOTMQ_PASSWORD ?? readFileSync(0, "utf8").trimEnd();
 const hmac = (key, text) => createHmac("sha256", key).update(text).digest();
 
 const nonce = randomBytes(18).toString("base64");
@@ -34,7 +38,8 @@ function final(challenge) {
 async function main() {
   const properties = { authenticationMethod: METHOD, authenticationData: Buffer.from(`n,,${first}`) };
   const options = { protocolVersion: 5, reconnectPeriod: 0, properties };
-  const client = mqtt.connect(`mqtt://${host}:${port}`, options);
+  if (cafile) options.ca = readFileSync(cafile);
+  const client = mqtt.connect(`${cafile ? "mqtts" : "mqtt"}://${host}:${port}`, options);
   client.handleAuth = ({ reasonCode, properties: { authenticationData } }, answer) => {
     assert.equal(reasonCode, CONTINUE);
     const data = Buffer.from(final(authenticationData.toString()));

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,14 @@ ANSWER_S = 60  # long enough for a machine that is busy
 class Deployed:
     """A board that is switched on, and its clients."""
 
-    def __init__(self, folder: Path, firmware: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, firmware: Path | None = None, more: Sequence[int] = ()
+    ) -> None:
+        """more: its ports that are reached, too."""
         self.folder = folder
         self.firmware = firmware
-        self.board = Board(folder, [PORT], firmware=firmware)
+        self.ports = [PORT, *more]
+        self.board = Board(folder, self.ports, firmware=firmware)
         self.clients: list[Client] = []
 
     def cli(self, *words: object, secret: str = "", typed: str = "") -> tuple[int, str]:
@@ -98,7 +102,7 @@ class Deployed:
         """Switch the board off and on, and wait until it serves."""
         self.hang_up()
         self.board.close()
-        self.board = Board(self.folder, [PORT], firmware=self.firmware)
+        self.board = Board(self.folder, self.ports, firmware=self.firmware)
         self.wait_until(self.serves, "the board to serve again")
 
     def serves(self) -> bool:
@@ -170,7 +174,7 @@ def board(
     firmware = getattr(request.module, "firmware", lambda: None)()
     if not blank:
         fresh(folder, firmware)
-    deployed = Deployed(folder, firmware)
+    deployed = Deployed(folder, firmware, getattr(request.module, "MORE_PORTS", ()))
     if not blank:
         deployed.wait_until(deployed.serves, "the broker")
     yield deployed

@@ -15,6 +15,7 @@ from slotmq_tools.cli import main
 
 from .conftest import ANSWER_S, PORT, Deployed
 
+pytestmark = pytest.mark.timeout(600)
 CONF = f"""\
 listener {PORT}
 certfile certs/server.crt

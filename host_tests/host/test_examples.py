@@ -4,17 +4,22 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from host_tests.support.embedded import TIMEOUT_S, Program
-from slotmq_tools import micropython
+from slotmq_tools import micropython, passwd
+from slotmq_tools.certs import Authority
+from slotmq_tools.deploy import mqtt_client
 from slotmq_tools.dev.peers import mosquitto
+from slotmq_tools.errors import ToolError
 from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
@@ -142,6 +147,40 @@ def test_asyncio_app(start: Start) -> None:
     client.publish("app/stop", b"", 0)
     assert example.process.wait(TIMEOUT_S) == 0, example.said()
     client.sock.close()
+
+
+def listens(address: tuple[str, int]) -> None:
+    """Wait until something does."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            socket.create_connection(address, TIMEOUT_S).close()
+            return
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def test_asyncio_app_over_tls_with_users(tmp_path: Path) -> None:
+    Authority(tmp_path).issue("server", "localhost", ("localhost",), 1)
+    passwd.put(tmp_path / "users", "alice", "pencil")
+    files = [str(tmp_path / name) for name in ("server.crt", "server.key", "users")]
+    port = free_port()
+    (tmp_path / "run.py").write_text(
+        f"import sys\nsys.path.append({str(EXAMPLES)!r})\n"
+        f"import asyncio_app\nasyncio_app.main({port}, 0.2, *{files!r})\n"
+    )
+    command = [sys.executable, str(tmp_path / "run.py")]
+    example = Program(tmp_path, port, command, dict(os.environ))
+    address = "localhost", port
+    login = mqtt_client.Login("alice", "pencil", str(tmp_path / "ca.crt"))
+    try:
+        listens(address)
+        assert "a message came back in" in mqtt_client.try_out(address, login)
+        with pytest.raises(ToolError, match=r"Bad user name|Not authorized"):
+            mqtt_client.try_out(address, replace(login, password="wrong"))
+    finally:
+        example.end()
 
 
 def test_app_as_a_script_prints_what_the_relay_does(tmp_path: Path) -> None:

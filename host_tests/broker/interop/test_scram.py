@@ -19,7 +19,8 @@ USERS = Path(__file__).parents[1] / "wire5/users.txt"
     ids=["right", "wrong password", "unknown user"],
 )
 def test_only_the_right_password_is_accepted(
-    broker: BrokerProcess, name: str, password: str, code: int
+    broker: BrokerProcess, name: str, password: str, code: int, monkeypatch: pytest.MonkeyPatch
 ):
     host, port = broker.address
-    assert int(succeed(script(SCRIPT, host, str(port), name, password))) == code
+    monkeypatch.setenv("SLOTMQ_PASSWORD", password)
+    assert int(succeed(script(SCRIPT, host, str(port), name))) == code

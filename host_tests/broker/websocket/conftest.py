@@ -19,13 +19,14 @@ class Web:
     """A running broker: its ports, and its log."""
 
     def __init__(self, folder: Path, runtime: str, certs: Path) -> None:
-        self.tcp, self.ws, self.wss = (free_port() for _ in range(3))
+        self.tcp, self.ws, self.wss, self.tls = (free_port() for _ in range(4))
         self.certs = certs
         self.www = folder / "www"
         self.www.mkdir()
         (self.www / "index.html").write_text(PAGE)
         lines = [f"listener {self.tcp} 127.0.0.1", *self._listener(self.ws)]
         lines += [*self._listener(self.wss), *lines_of(certs)]
+        lines += [f"listener {self.tls} 127.0.0.1", *lines_of(certs)]
         lines += ["allow_anonymous true", "log_type all"]
         self.run = Run(folder, runtime, "-c", conf(folder, *lines, *MODEST.split("\n")))
         self.run.headline()

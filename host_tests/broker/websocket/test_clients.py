@@ -24,7 +24,7 @@ SCHEMES = pytest.mark.parametrize("scheme", ["ws", "wss"])
 
 
 def port(web: Web, scheme: str) -> int:
-    return web.wss if scheme == "wss" else web.ws
+    return {"ws": web.ws, "wss": web.wss, "mqtts": web.tls}[scheme]
 
 
 def opened(web: Web, scheme: str = "ws", protocol: str = "mqtt") -> ClientConnection:
@@ -107,8 +107,9 @@ class TestPaho:
 
 
 class TestMqttJs:
-    @SCHEMES
+    @pytest.mark.parametrize("scheme", ["ws", "wss", "mqtts"])
     def test_messages_and_a_reconnect(self, web: Web, scheme: str) -> None:
+        """`mqtts` is TLS without WebSocket."""
         command, environment = node.command(SCRIPT)
         url = f"{scheme}://localhost:{port(web, scheme)}/mqtt"
         done = subprocess.run(

@@ -81,6 +81,8 @@ def _begin(s, h, n):
         return 0
     if need > 6:
         size = int.from_bytes(h[2 : need - 4], "big")
+        if size < (126 if need == 8 else 65536):
+            return _CODE_PROTOCOL  # a shorter form is possible [5.2]
         if size > _F_MOST:
             return _CODE_PROTOCOL if h[2] > 127 and need == 14 else _CODE_SIZE
     s[_F_HAVE] = s[_F_PHASE] = s[_F_SIZE] = 0

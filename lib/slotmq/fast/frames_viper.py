@@ -152,14 +152,19 @@ def _begin(s: ptr32, h: ptr8, n: int) -> int:
         need = 8 if not size ^ 126 else 14
     if n < need:
         return 0
+    least = 0  # a shorter length has a shorter form, which it must have [5.2]
     if not need ^ 8:
         size = (h[2] << 8) | h[3]
+        least = 126
     elif need > 8:
         if h[2] > 127:
             return _CODE_PROTOCOL
         if h[2] | h[3] | h[4] | h[5] or h[6] > 63:
             return _CODE_SIZE
         size = (h[6] << 24) | (h[7] << 16) | (h[8] << 8) | h[9]
+        least = 65536
+    if size < least:
+        return _CODE_PROTOCOL
     s[_F_HAVE] = 0
     s[_F_PHASE] = 0
     s[_F_SIZE] = 0
