@@ -30,6 +30,7 @@ from ..wire.client import Client
 from ..wire.process import PEER, Program
 from .network import Link
 
+VERSIONS = ("mqttv311", "mqttv50")  # of the bridge
 PATIENCE_S = 60.0
 # Messages that may be under way: no queue is full, and mosquitto, which has no window here, can
 # send all of them again between two kills.
@@ -297,22 +298,24 @@ class Flow(threading.Thread):
         return again
 
 
-def bridge(address: tuple[str, int]) -> Sequence[str]:
+def bridge(address: tuple[str, int], version: str = "mqttv311") -> Sequence[str]:
     """The lines of a bridge to this address."""
     return (
         f"connection up\naddress {address[0]}:{address[1]}",
         "remote_clientid edge",
         "topic out/# out 2\ntopic in/# in 2",
-        "restart_timeout 1 1\nkeepalive_interval 5",
+        f"restart_timeout 1 1\nkeepalive_interval 5\nbridge_protocol_version {version}",
     )
 
 
-def campaign(folder: Path, messages: int, seed: int, near: str, far: str) -> dict[str, int]:
+def campaign(
+    folder: Path, messages: int, seed: int, near: str, far: str, version: str
+) -> dict[str, int]:
     """Run it; -> what happened. AssertionError: a message is lost, doubled or in disorder."""
     draw = random.Random(seed)
     there = Mosquitto(folder / "there") if far == PEER else Killed(folder / "there", far)
     witness = Witness(there.address) if far == PEER else None
-    here = Killed(folder / "here", near, *bridge((witness or there).address))
+    here = Killed(folder / "here", near, *bridge((witness or there).address, version))
     flows = [
         Flow("out", here, there, messages - messages // 2, witness),
         Flow("in", there, here, messages // 2, witness),
@@ -361,12 +364,13 @@ def wait_until(condition: Callable[[], bool], what: str, flows: Sequence[Flow] =
 @click.option("--seed", default=None, type=int)
 @click.option("--near", default="cpython", type=click.Choice(["cpython", "micropython"]))
 @click.option("--far", default="cpython", type=click.Choice(["cpython", "micropython", PEER]))
-def main(messages: int, seed: int | None, near: str, far: str) -> None:
+@click.option("--version", default=VERSIONS[0], type=click.Choice(VERSIONS))
+def main(messages: int, seed: int | None, near: str, far: str, version: str) -> None:
     """Kill two brokers with a bridge while they pass messages."""
     seed = random.randrange(1 << 30) if seed is None else seed
     click.echo(f"seed {seed}")
     with tempfile.TemporaryDirectory() as folder:
-        click.echo(campaign(Path(folder), messages, seed, near, far))
+        click.echo(campaign(Path(folder), messages, seed, near, far, version))
 
 
 if __name__ == "__main__":

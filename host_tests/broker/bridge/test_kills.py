@@ -12,7 +12,11 @@ from ..wire.process import PEER
 from .campaign import Flow, Killed, bridge, campaign, subscribed, wait_until
 from .network import TIMEOUT_S, Link
 
-PAIRS = [("cpython", "micropython"), ("micropython", "cpython"), ("micropython", PEER)]
+RUNS = [
+    ("cpython", "micropython", "mqttv50"),
+    ("micropython", "cpython", "mqttv311"),
+    ("micropython", PEER, "mqttv311"),
+]
 
 
 class Gate(Link):
@@ -61,7 +65,7 @@ def test_it_is_killed_in_the_midst_of_qos_2_both_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("near", "far"), PAIRS)
-def test_kills(near: str, far: str, tmp_path: Path) -> None:
-    found = campaign(tmp_path, 2000, 7, near, far)
+@pytest.mark.parametrize(("near", "far", "version"), RUNS)
+def test_kills(near: str, far: str, version: str, tmp_path: Path) -> None:
+    found = campaign(tmp_path, 2000, 7, near, far, version)
     assert found["kills here"] and found["kills there"]
