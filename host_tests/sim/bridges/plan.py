@@ -14,7 +14,7 @@ MEDIA = (("flash", "flash"), ("littlefs", "flash"), ("host", "flash"), ("flash",
 VERSIONS = ("mqttv31", "mqttv311", "mqttv311", "mqttv50", "mqttv50")
 # Power cuts: between two turns, an orderly stop, within an operation of the medium, and after one
 # of these packets has left to the other broker
-REBOOTS = ("off", "stop", "cut", "cut", "puback", "pubrec", "pubrel", "pubcomp")
+REBOOTS = ("off", "stop", "cut", "cut", "cut", "puback", "pubrec", "pubrel", "pubcomp")
 # Of the link: both ends see a reset, one does, none does for a while, and nobody can connect
 CUTS = ("both", "here", "there", "frozen", "down")
 _CUT_AFTER = 30  # operations of a medium
@@ -85,7 +85,7 @@ class Plan:
         self.delay_ms = numbers.choice((0, 0, 20, 300))
         self.cuts = _at_steps(numbers, steps, numbers.choice((0, 1, 3, 6)), CUTS)
         kinds = [(side, kind) for side in (HERE, THERE) for kind in REBOOTS]
-        self.reboots = _at_steps(numbers, steps, numbers.choice((0, 1, 2, 4)), kinds)
+        self.reboots = _at_steps(numbers, steps, numbers.choice((0, 2, 4, 6)), kinds)
 
     def topics(self):
         """The bridge's topics, as broker.bridge() takes them."""

@@ -2,8 +2,8 @@
 # been acknowledged, as the bytes between them show it.
 #
 # A row is made by PUBLISH, goes on with PUBREC and ends with PUBACK or PUBCOMP. A sender that has
-# lost its power may have forgotten an acknowledgement that it had read, so a row that has ended
-# since the last commit may come again.
+# lost its power may have forgotten an acknowledgement that it had read, and with prefixes one that
+# bridge/mapping.py had read when the connection was lost. So such a row may come again.
 from slotmq_tools import codec
 
 from ..model.model import PromiseBroken
@@ -23,8 +23,9 @@ class Row:
 class Table:
     """What one side has sent as the sender, over all connections."""
 
-    def __init__(self, name, events):
+    def __init__(self, name, events, is_mapped):
         self.name = name
+        self.is_mapped = is_mapped
         self.events = events
         self.rows = {}  # packet id: Row
         self.has_rebooted = False
@@ -59,7 +60,7 @@ class Table:
             self.rows[number] = Row(number, data, connection)
             return
         self.events["sent again"] += 1
-        if row.ended and not self.has_rebooted:
+        if row.ended and not (self.has_rebooted or self.is_mapped):
             raise self._broken(number, "was acknowledged, and is sent again")
         if not is_same:
             raise self._broken(number, "is used again before it was acknowledged")

@@ -19,7 +19,6 @@ from .table import Table
 
 _MOST_TURNS = 6000  # until everything has arrived
 _REFUSED = 111
-_ENDS = ("both", "here", "there")
 _CHECK_INTERVAL = 16
 
 
@@ -32,7 +31,8 @@ class Bridged:
         self.clock = Clock(self.plan.clock_base)
         self.events = EventCounts()
         self.steps = self.turns = 0
-        self.tables = Table("here", self.events), Table("there", self.events)
+        mapped = self.plan.has_prefix, False
+        self.tables = [Table(("here", "there")[k], self.events, mapped[k]) for k in (HERE, THERE)]
         self.pipes = []  # pairs: here, there
         self.count = 0
         self.frozen = self.down = 0  # until which step

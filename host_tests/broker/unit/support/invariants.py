@@ -113,8 +113,10 @@ def _buffers(broker):
         if not base <= conns.tx_end[conn] <= base + conns.tx_bytes:
             yield f"outgoing buffer of connection {conn}"
         limit = base + conns.tx_bytes if conns.chunked_msg[conn] == _NONE else 0
-        # After DISCONNECT and a CONNACK that refuses, the limit stays as low as it was.
-        is_last = conns.level[conn] == 5 and conns.state[conn] in _LEAVING
+        # After DISCONNECT, of 5.0 or of a bridge, and a CONNACK that refuses, the limit stays as
+        # low as it was.
+        is_last = conns.level[conn] == 5 or broker.outgoing
+        is_last = is_last and conns.state[conn] in _LEAVING
         if conns.tx_limit[conn] != limit and not (is_last and conns.tx_limit[conn] < limit):
             yield f"limit of connection {conn}"
     if conns.count != sum([state != _VACANT for state in conns.state]):
