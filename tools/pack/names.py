@@ -99,6 +99,7 @@ _ON_REQUEST = (
     *("acl", "session_owners", "senders", "recheck", "denials", "filters"),
     *("users", "login", "scram", "tls", "certificate"),
     *("bridge_options", "bridges", "bridge_configuration", "bridge_start", "bridge_mqtt5"),
+    *("bridge_tls",),
     *("frames", "websocket", "http"),
 )
 _EXPORTS = "__all__"
@@ -115,6 +116,7 @@ SOURCES = {
     "bridge.conf.take": "KEYS config.mosquitto_conf.FIELDS",
     "bridge.options.__init__": "bridge.conf.KEYS",
     "bridge.options.check": "_OF_5",
+    "bridge.options.tls_keys": "TLS",
     "config.capacities.fill": "FIELDS",
     "config.capacities.values_of": "FIELDS",
     "config.capacities._at_least": "FIELDS",

@@ -99,10 +99,18 @@ class Bridges:
 
     def stream_of(self, bridge, socket):
         """The stream of a new connection."""
-        if not bridge.is_mapped:
+        of_stream = self.broker.loop.of_stream
+        pipe = bridge.secure = socket
+        if bridge.options.context:
+            module = ondemand.take("bridge.secure", self.broker.now)
+            pipe = bridge.secure = module.Secure(self.broker, bridge, socket, bridge.host)
+        elif not bridge.is_mapped:
+            bridge.secure = None
             return socket
-        self.broker.loop.of_stream[socket] = self.index
-        return Mapped(self.broker, bridge, socket)
+        else:
+            bridge.secure = None
+        of_stream[socket] = self.index
+        return Mapped(self.broker, bridge, pipe) if bridge.is_mapped else pipe
 
     def _of(self, conn):
         for each in self.every:
@@ -249,14 +257,22 @@ class Bridges:
         """The socket of a Mapped has an event."""
         for each in self.every:
             if getattr(each.stream, "socket", None) is socket:
-                each.stream.event()
+                if each.secure is None or each.secure.is_open():
+                    each.stream.event()
                 return
 
     def register(self, stream, mask):
-        self.inner_poller.register(getattr(stream, "socket", stream), mask)
+        self.inner_poller.register(getattr(stream, "socket", stream), self._mask(stream, mask))
 
     def modify(self, stream, mask):
-        self.inner_poller.modify(getattr(stream, "socket", stream), mask)
+        self.inner_poller.modify(getattr(stream, "socket", stream), self._mask(stream, mask))
+
+    def _mask(self, stream, mask):
+        # Until a socket is connected, which is before its handshake, it must be writable.
+        for each in self.every:
+            if each.secure and each.stream is stream and each.is_dialled:
+                return each.secure.mask(mask)
+        return mask
 
     def unregister(self, stream):
         self.inner_poller.unregister(getattr(stream, "socket", stream))
@@ -270,7 +286,7 @@ class Bridges:
         heap.lift()
         for each in self.every:
             each.step()
-            if each.is_mapped:
+            if each.is_mapped or each.secure:
                 each.stream.go_on()
         heap.drop()
 

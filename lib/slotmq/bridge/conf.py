@@ -4,7 +4,8 @@
 # A row of KEYS is an attribute of Options, its kind and the kind's bounds, as in
 # config/mosquitto_conf.py; MORE has the other keys; `=` before a key: another name of it. Kinds
 # that are not there are functions below.
-from slotmq.bridge.options import Options, Topic, address_of
+from slotmq.bridge.options import TLS, Options, Topic, address_of
+from slotmq.platform import ondemand
 
 KEYS = """\
 remote_clientid text
@@ -29,6 +30,17 @@ bridge_receive_maximum number 0 65535
 bridge_session_expiry_interval number 0 4294967295
 bridge_max_topic_alias number 0 65535
 round_robin flag
+bridge_cafile path
+bridge_capath path
+bridge_tls_use_os_certs flag
+bridge_certfile path
+bridge_keyfile path
+bridge_insecure flag
+bridge_alpn text
+bridge_ciphers text
+bridge_tls_version word tlsv1.2 tlsv1.3
+bridge_psk text
+bridge_identity text
 start_type word automatic lazy once
 idle_timeout number 1 65535
 threshold number 1 65000
@@ -42,6 +54,7 @@ clientid = remote_clientid
 username = remote_username
 password = remote_password
 """
+_NO_TLS = "TLS needs a computer so far; let the bridge connect to a TLS proxy in its network"
 _TOPIC = 'FILTER, perhaps out, in or both, a QoS, and a prefix here and one there ("": none)'
 
 
@@ -51,14 +64,19 @@ def take(reader, key, value):
     row = _row(key)
     if row[1] == "=":
         row = _row(row[2])
+    if row[1] == "path" and not reader.is_foreign:
+        _check_path(value)
     kind = {"begin": _begin, "hosts": _hosts, "topics": _topics, "pauses": _pauses}.get(row[1])
+    if row[0] in TLS.split() and _is_of_board(reader):
+        ondemand.take("config.other_keys", 0).refuse(reader, key, _NO_TLS)
     if key != "connection" and not bridges:
         raise ValueError("a connection above it")
     if kind:
         kind(reader, bridges, value)
         bridges = reader.settings.connections
     else:
-        setattr(bridges[-1], row[0], getattr(reader, row[1])(row[2:], value))
+        how = "text" if row[1] == "path" else row[1]
+        setattr(bridges[-1], row[0], getattr(reader, how)(row[2:], value))
     bridges[-1].lines.append((row[0], value))
 
 
@@ -67,6 +85,8 @@ def check(reader):
     for each in reader.settings.connections:
         try:
             each.check(reader.limits, reader.settings)
+            if each.tls_keys() and not reader.is_foreign and not _is_of_board(reader):
+                each.load()
         except ValueError as error:
             reader.fail(each.at, "connection", "%s, for %s" % (error, each.name))
     most = reader.limits.connections
@@ -75,11 +95,20 @@ def check(reader):
         reader.fail(at, "connection", "at most %d, see limit connections" % most)
 
 
+def _is_of_board(reader):
+    return ondemand.take("config.tls_listeners", 0).is_of_board(reader)
+
+
 def _row(key):
     for line in (KEYS + MORE).split("\n"):
         if line.startswith(key + " "):
             return line.split()
     raise KeyError(key)
+
+
+def _check_path(value):
+    if not ondemand.take("config.tls_listeners", 0).exists(value):
+        raise ValueError("a file or folder that can be read")
 
 
 def _begin(reader, bridges, value):

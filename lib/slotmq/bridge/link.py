@@ -96,6 +96,9 @@ class Bridge:
         self.conn = self.session = _NONE
         self.is_held = False  # has it a slot without a session?
         self.stream = self
+        self.secure = None  # with TLS the Secure of its connection
+        self.host = None  # the name that is in the other broker's certificate
+        self.is_dialled = False  # has its stream been polled for the first time?
         self.state = _WAITING
         self.due = 0  # tenths of a second: the next attempt, or the next PINGREQ
         self.limit = 0  # until when the SUBACKs must have come
@@ -261,6 +264,8 @@ class Bridge:
             self._log(_NOTICE, "cannot connect to %s:%d (%s)" % (host, port, error))
             self._retry()
             return
+        self.host = host
+        self.is_dialled = False
         stream = self.owner.stream_of(self, socket)
         conn = self.conn
         del loop.of_stream[self]
@@ -275,6 +280,7 @@ class Bridge:
         conns.out[conn] = _BLOCKED
         self.state = _CONNECTING
         loop.poller.register(stream, _POLL)
+        self.is_dialled = True
 
     def _lost(self):
         # The connection has ended, and its slot is another's.
@@ -610,6 +616,9 @@ class Bridge:
     def _log(self, bit, text):
         if self.broker.log_mask & bit:
             self.broker.log(bit, "Bridge %r: %s." % (self.options.name, text))
+
+    def tls_failed(self, text):
+        self._log(_WARNING, "TLS with %s: %s" % (self.host, text))
 
     def text(self):
         """Its state as a word."""

@@ -146,7 +146,8 @@ class Mapper:
 class Mapped:
     def __init__(self, broker, bridge, socket):
         self.broker = broker
-        self.socket = socket
+        self.pipe = socket  # with TLS a Secure
+        self.socket = getattr(socket, "socket", socket)
         limits = broker.limits
         self.inwards = Mapper(bridge.ins, 1, limits.topic_bytes)
         self.outwards = Mapper(bridge.outs, 0, limits.topic_bytes)
@@ -164,9 +165,8 @@ class Mapped:
         return 0  # for fast/turn_cpython.py: the loop must write
 
     def close(self):
-        loop = self.broker.loop
-        del loop.of_stream[self.socket]
-        self.socket.close()
+        self.broker.loop.of_stream.pop(self.socket, None)
+        self.pipe.close()
 
     def event(self):
         """The socket is readable, or writable."""
@@ -178,7 +178,8 @@ class Mapped:
     def go_on(self):
         """After a turn: is something read that the broker has not got, and may it get that now?"""
         broker = self.broker
-        if self.raw_at < self.raw_end or self.inwards.end:
+        has_more = self.pipe is not self.socket and self.pipe.has_more()
+        if self.raw_at < self.raw_end or self.inwards.end or has_more:
             if broker.conns.stream[self.conn] is self and readable(broker, self.conn):
                 broker.loop._other_event(self.conn, self, _IN)
                 broker.turn_soon = 1
@@ -197,7 +198,7 @@ class Mapped:
     def _fill(self):
         self.raw_at = self.raw_end = 0
         try:
-            n = self.socket.readinto(self.raw, len(self.raw))
+            n = self.pipe.readinto(self.raw, len(self.raw))
         except OSError as error:
             if error.args[0] != _EAGAIN:
                 raise
@@ -226,9 +227,9 @@ class Mapped:
             n = self.out_end - self.out_at
             lwip = self.broker.loop.lwip
             if lwip:
-                n = lwip.write(self.socket, self.out, self.out_at, n)
+                n = lwip.write(self.pipe, self.out, self.out_at, n)
             else:
-                n = self.socket.write(self.out, self.out_at, n)
+                n = self.pipe.write(self.out, self.out_at, n)
             self.out_at += n or 0
             if self.out_at < self.out_end:
                 return False

@@ -2,11 +2,16 @@
 # defaults, which are mosquitto's, and the checks. Loaded at the start, with a `connection` of the
 # configuration, and by Broker.bridge(); allocates.
 from slotmq.fast import filter_ok, utf8_ok
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
 _DIRECTIONS = ("out", "in", "both")
 _OF_SUBSCRIBE = const(11)  # bytes of a SUBSCRIBE beside its filter, at most
 _SMALLEST = const(128)  # bytes of a packet that each limit lets pass
+_NO_KEYS = ("port", "lines", "at", "place", "context")
+TLS = """bridge_cafile bridge_capath bridge_tls_use_os_certs bridge_certfile bridge_keyfile
+bridge_insecure bridge_alpn bridge_ciphers bridge_tls_version bridge_psk bridge_identity"""
+_TRUST = ("bridge_cafile", "bridge_capath", "bridge_tls_use_os_certs")
 _OF_5 = ("bridge_receive_maximum", "bridge_session_expiry_interval", "bridge_max_topic_alias")
 
 
@@ -62,6 +67,19 @@ class Options:
     bridge_receive_maximum = 0  # 0: limit received
     bridge_session_expiry_interval = None  # seconds; None: 0 with cleansession, else for ever
     bridge_max_topic_alias = 0  # in each direction
+    # TLS
+    bridge_cafile = None
+    bridge_capath = None
+    bridge_tls_use_os_certs = False
+    bridge_certfile = None
+    bridge_keyfile = None
+    bridge_insecure = False
+    bridge_alpn = None
+    bridge_ciphers = None
+    bridge_tls_version = None  # tlsv1.2
+    bridge_psk = None
+    bridge_identity = None
+    context = None  # an SSLContext, see load()
     round_robin = False
     start_type = "automatic"
     idle_timeout = 60  # seconds; this and the next are of start_type lazy
@@ -75,7 +93,7 @@ class Options:
         self.addresses = [address_of(each) for each in addresses]
         self.topics = [Topic(*each) for each in topics]
         for key in values:
-            if not hasattr(Options, key) or key in ("port", "lines", "at", "place"):
+            if not hasattr(Options, key) or key in _NO_KEYS:
                 raise TypeError("a bridge has no " + key)
             setattr(self, key, values[key])
 
@@ -104,6 +122,27 @@ class Options:
                     raise ValueError(
                         "limit tx_bytes %d for a SUBSCRIBE" % (len(name) + _OF_SUBSCRIBE)
                     )
+
+    def tls_keys(self):
+        """The keys of TLS that are set. With one of them the bridge never speaks plain MQTT."""
+        return [key for key in TLS.split() if getattr(self, key)]
+
+    def load(self):
+        """Check the keys of TLS together, and load their files. ValueError: they are wrong."""
+        keys = self.tls_keys()
+        if not keys:
+            return
+        secure = ondemand.take("bridge.secure", 0)
+        for key in secure.NOT_HERE:
+            if key in keys:
+                raise ValueError("no %s: %s" % (key, secure.WHY_NOT))
+        if bool(self.bridge_psk) != bool(self.bridge_identity):
+            raise ValueError("bridge_psk and bridge_identity together")
+        if not self.bridge_psk and not [key for key in keys if key in _TRUST]:
+            raise ValueError("bridge_cafile, bridge_capath or bridge_tls_use_os_certs true")
+        if bool(self.bridge_certfile) != bool(self.bridge_keyfile):
+            raise ValueError("bridge_certfile and bridge_keyfile together")
+        self.context = secure.make_context(self)
 
     def ram_bytes(self, limits):
         """The heap of this bridge, beside the code of all."""

@@ -15,6 +15,8 @@ def options(name, addresses, topics, values):
 def add(broker, options):
     """Begin one bridge; -> it."""
     options.check(broker.limits, broker.settings)
+    if not options.context:
+        options.load()
     return (broker.outgoing or Bridges(broker)).add(options)
 
 

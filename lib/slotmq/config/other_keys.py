@@ -50,16 +50,17 @@ username remote_password password local_username cleansession local_cleansession
 keepalive_interval restart_timeout try_private notifications notifications_local_only \
 notification_topic bridge_bind_address bridge_protocol_version bridge_attempt_unsubscribe \
 bridge_outgoing_retain bridge_max_packet_size bridge_max_topic_alias bridge_receive_maximum \
-bridge_session_expiry_interval round_robin start_type idle_timeout threshold|of \
+bridge_session_expiry_interval round_robin start_type idle_timeout threshold \
+bridge_alpn bridge_cafile bridge_capath bridge_certfile bridge_ciphers bridge_identity \
+bridge_insecure bridge_keyfile bridge_psk bridge_tls_use_os_certs bridge_tls_version|of \
 the `connection` above it
 refused|local_password|`local_username` is what the bridge may do here; it does not log in
 refused|bridge_reload_type=lazy|a restart takes over changes of bridges
 refused|bridge_mptcp=false bridge_tcp_keepalive bridge_tcp_user_timeout|`keepalive_interval` \
 finds a dead connection
-refused|bridge_alpn bridge_cafile bridge_capath bridge_certfile bridge_ciphers \
-bridge_ciphers_tls1.3 bridge_identity bridge_insecure bridge_keyfile bridge_psk \
-bridge_require_ocsp=false bridge_tls_use_os_certs=false bridge_tls_version|a bridge has no \
-TLS yet, and it must not speak plain MQTT instead; let it connect to a TLS proxy on 127.0.0.1
+refused|bridge_ciphers_tls1.3|Python cannot choose among the ciphers of TLS 1.3, all of which are \
+good; `bridge_ciphers` is for TLS 1.2
+refused|bridge_require_ocsp=false|Python cannot ask for OCSP
 """
 
 

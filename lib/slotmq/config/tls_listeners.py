@@ -30,13 +30,13 @@ _OF_CLIENTS = ("use_identity_as_username", "use_subject_as_username", "crlfile")
 _OF_WEB = ("websockets_origin", "http_dir", "protocol")
 
 
-def _is_of_board(reader):
+def is_of_board(reader):
     return reader.is_foreign == OF_BOARD or MICROPYTHON and sys.platform != "linux"
 
 
 def _note(reader):
     text = None
-    if (MICROPYTHON or _is_of_board(reader)) and reader.key not in _OF_ALL.split():
+    if (MICROPYTHON or is_of_board(reader)) and reader.key not in _OF_ALL.split():
         text = "with TLS this needs CPython"
     elif reader.key[:4] == "psk_" and not ondemand.take("platform.tls_cpython", 0).HAS_PSK:
         text = "TLS with shared keys needs CPython 3.13; `certfile` and `keyfile` serve TLS"
@@ -57,7 +57,7 @@ def flag_(reader, bounds, value):
 
 def word_(reader, bounds, value):
     _note(reader)
-    return reader.word(bounds[:1] if MICROPYTHON or _is_of_board(reader) else bounds, value)
+    return reader.word(bounds[:1] if MICROPYTHON or is_of_board(reader) else bounds, value)
 
 
 def text_(reader, bounds, value):
@@ -141,7 +141,7 @@ def listener_(reader, bounds, options):
     if lacks:
         text = "%s on the same listener, which never serves plain MQTT instead"
         fail(first, text % " and ".join(lacks))
-    elif (_is_of_board(reader) or ondemand.IS_SMALL) and not reader.limits.tls_connections:
+    elif (is_of_board(reader) or ondemand.IS_SMALL) and not reader.limits.tls_connections:
         fail(first, "limit tls_connections, of which `slotmq budget` says how many fit the heap")
     for key in _OF_CLIENTS:
         if options.get(key) and not (options.get("require_certificate") or has_psk):
@@ -175,10 +175,10 @@ def missing(options):
     """The files and folders that these settings of a listener name and that are not here."""
     names = ("certfile", "keyfile", "cafile", "capath", "crlfile", "dhparamfile", "psk_file")
     paths = [options[key] for key in names if options.get(key)]
-    return [path for path in paths if not _exists(path)]
+    return [path for path in paths if not exists(path)]
 
 
-def _exists(path):
+def exists(path):
     try:
         os.stat(path)
     except OSError:

@@ -81,6 +81,8 @@ PYTHON = {
     "platform.syslog_cpython": "syslog",
     "platform.threads_cpython": "_thread",
     "platform.tls_cpython": "errno ssl time",
+    "platform.tls_client_cpython": "ssl",
+    "platform.tls_client_micropython": "tls",
     "net.tls_context": "io tls",
     "net.tls_micropython": "errno sys uctypes",
     "platform.sockets_micropython": "errno socket",

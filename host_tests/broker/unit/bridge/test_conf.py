@@ -83,6 +83,26 @@ class TestKeys(unittest.TestCase):
         self.assertEqual(found, (7, 0xFFFFFFFF))
         self.assertEqual((one.bridge_max_topic_alias, one.bridge_max_packet_size), (3, 0))
 
+    def test_keys_of_tls(self):
+        path = scratch.write("no certificate")
+        begin = f"{BEGIN}bridge_cafile {path}\n"
+        files = f"bridge_certfile {path}\nbridge_keyfile {path}\n"
+        self.refused(f"{begin}{files}", 1, "connection", "bridge_cafile: ")
+        key = "bridge_keyfile"
+        self.refused(f"{begin}{key} {path}\n", 1, "connection", "bridge_certfile and bridge_key")
+        key = "bridge_insecure"
+        self.refused(f"{BEGIN}{key} perhaps", 4, key, "true or false")
+        key = "bridge_tls_version"
+        self.refused(f"{BEGIN}{key} tlsv1.1", 4, key, "tlsv1.2 or tlsv1.3")
+        self.refused(f"{BEGIN}{key} tlsv1.2", 1, "connection", "bridge_tls_use_os_certs true")
+        for key in ("bridge_cafile", "bridge_capath", "bridge_certfile", "bridge_keyfile"):
+            self.refused(f"{BEGIN}{key} /not/there", 4, key, "can be read")
+        one = Options("a", ["h"], [("x",)], bridge_psk="00")
+        with self.assertRaises(ValueError):
+            one.load()
+        for key in ("bridge_alpn", "bridge_ciphers", "bridge_identity", "bridge_insecure"):
+            self.assertEqual(Options("a", ["h"], [("x",)], **{key: "x"}).tls_keys(), [key])
+
     def test_other_names(self):
         (one,) = bridges(BEGIN + "clientid c\nusername u\npassword p\nrestart_timeout 4\n")
         found = one.remote_clientid, one.remote_username, one.remote_password, one.restart_timeout
