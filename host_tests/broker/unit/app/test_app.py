@@ -148,6 +148,10 @@ class TestHeap(Case):
             with self.assertRaises(MemoryError) as caught:
                 app.borrow("app.start", "_check_heap", large, 10240)
             self.assertIn("lower limit message_bytes (messages", str(caught.exception))
+            with self.assertRaises(MemoryError) as caught:
+                over_tls = Limits(tls_connections=1000).rows()
+                app.borrow("app.start", "_check_heap", over_tls, 10240)
+            self.assertIn("lower limit tls_connections (tls take", str(caught.exception))
 
     def test_a_fragmented_heap_is_reported_as_such(self):
         Broker.too_large = True

@@ -61,6 +61,26 @@ class Case(unittest.TestCase):
         return one
 
 
+# What `mpremote romfs` makes of a folder www with index.html
+ROMFS = b'\xd2\xcd1$\x04"\x03www\x05\x1c\nindex.html\x02\x0fin the firmware'
+
+
+class TestRom(Case):
+    """Files that are read where they lie, such as those in a firmware's image."""
+
+    def test_a_page_in_a_romfs(self):
+        if not MICROPYTHON:
+            return
+        import vfs
+
+        vfs.mount(vfs.VfsRom(ROMFS), "/rom")
+        self.web = Web({"http_dir": "/rom/www"})
+        one = self.gets("/", b"in the firmware", "text/html; charset=utf-8")
+        again = self.ask("/index.html", "If-None-Match: " + one.fields["etag"])
+        self.assertEqual((again.status, again.body), (304, b""))
+        self.assertEqual(self.ask("/other.html").status, 404)
+
+
 class TestFiles(Case):
     def test_a_file_and_a_folder(self):
         self.gets("/index.html", INDEX, "text/html; charset=utf-8")
