@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from ..harvest.manifest import Line, locked
+from ..harvest.manifest import NAME, Line, locked
 from ..telemetry.season import writer as w
 
 SIZE = 65536
 BOARDS = 40
 START = 1_772_323_200_000
 _PLACE = b"site/00/"  # part of each topic; the number is the board's
-_BUNDLE = 128  # segments
+_BUNDLE = 32  # segments
 
 
 @dataclass
@@ -42,6 +42,24 @@ def make(folder: Path, records: int) -> None:
         lines.append(_bundle(folder, len(lines), waiting))
     with locked(folder) as manifest:
         manifest.append(*lines)
+
+
+def hold_back(folder: Path) -> list[Line]:
+    """Take the last hundredth of the lines away, all of one board."""
+    with locked(folder) as manifest:
+        lines = manifest.lines()
+    held = lines[-max(1, len(lines) // 100) :]
+    (folder / NAME).unlink()
+    with locked(folder) as manifest:
+        manifest.append(*lines[: -len(held)])
+    return held
+
+
+def given_back(folder: Path, held: list[Line]) -> Path:
+    """Add them as a harvest does."""
+    with locked(folder) as manifest:
+        manifest.append(*held)
+    return folder
 
 
 def _bundle(folder: Path, number: int, segments: list[bytes]) -> Line:

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from functools import partial
-from pathlib import PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ import pyarrow.parquet as pq
 from . import corrections, gold, gold_health, names, silver
 from .engine import Engine, Task, Work
 from .folder import Folder
-from .lake import File, Lake, board_of, write
+from .lake import File, Lake, board_of, stem, write
 from .names import Named
 from .schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
@@ -49,7 +48,7 @@ class Source:
 
 def together(paths: Iterable[str]) -> int:
     """The same for all orders of files, and for those that they are put together to."""
-    return sum(_number(PurePosixPath(path).stem) for path in paths) % (1 << 128)
+    return sum(_number(stem(path)) for path in paths) % (1 << 128)
 
 
 def _number(name: str) -> int:
@@ -93,7 +92,7 @@ def _build(
     make: Any, known: Mapping[str, Any],
 ) -> int:  # fmt: skip
     *_, last = tables.values()
-    there = {PurePosixPath(path).stem for path in lake.files(last)}
+    there = {stem(path) for path in lake.files(last)}
     work: list[Work] = []
     for board, source in sorted(sources.items()):
         told = known.get(board)

@@ -18,18 +18,24 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxFiles,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
+from ..errors import ToolError
 from . import manifest
 from .decode import SCHEMA, frames_of
 from .folder import Folder
 from .manifest import Part
+
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadMaxFiles,
+        SupportsTriggerAvailableNow,
+    )
+
+    HAS_LIMITS = True
+except ImportError:  # before 4.2
+    HAS_LIMITS, SupportsTriggerAvailableNow = False, object  # type: ignore[assignment, misc]
 
 NAME = "slotmq"
 FRAMES = from_arrow_schema(SCHEMA)
@@ -65,19 +71,25 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._folder = Folder(options["path"])
         limit = options.get("maxbundlespertrigger")
         self._limit = int(limit) if limit else None
+        if self._limit and not HAS_LIMITS:
+            raise ToolError("maxBundlesPerTrigger needs Spark 4.2")
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {"line": 0}
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
         return ReadMaxFiles(self._limit) if self._limit else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._target = manifest.count(self._folder)
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(  # noqa: N802
+        self, start: dict[str, int] | None = None, limit: Any = None
+    ) -> dict[str, int]:
         end = manifest.count(self._folder) if self._target is None else self._target
+        if start is None:  # as Spark before 4.2 asks
+            return {"line": end}
         if isinstance(limit, ReadMaxFiles):
             end = min(end, start["line"] + limit.max_files)
         return {"line": max(start["line"], end)}

@@ -213,4 +213,11 @@ def _parts(path: str) -> dict[str, str | None]:
 
 def board_of(path: str, part: str = "board") -> str | None:
     """Whose file it is."""
-    return _parts(path)[part]
+    begin = path.index(f"{part}=") + len(part) + 1
+    whose = path[begin : path.index("/", begin)]
+    return None if whose == _NOBODY else whose
+
+
+def stem(path: str) -> str:
+    """The name of the file, without what all of them end in."""
+    return path.rpartition("/")[2].removesuffix(".parquet")
