@@ -79,9 +79,11 @@ def connect(
     props: bytes = b"",
     will: tuple[bytes, bytes, int, bool, bytes] | None = None,
     user: bytes | None = None,
+    password: bytes | None = None,
 ) -> bytes:
     """will: (topic, payload, QoS, retain, props)"""
     flags = (2 if clean else 0) | (0 if user is None else 0x80)
+    flags |= 0 if password is None else 0x40
     body = string(client_id)
     if will:
         topic, data, qos, retain, more = will
@@ -89,6 +91,8 @@ def connect(
         body += section(level, more) + string(topic) + string(data)
     if user is not None:
         body += string(user)
+    if password is not None:
+        body += string(password)
     head = string(b"MQIsdp" if level == 3 else b"MQTT") + bytes((level, flags))
     return packet(0x10, head + number(keep_alive) + section(level, props) + body)
 

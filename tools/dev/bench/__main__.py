@@ -36,6 +36,7 @@ _ROUNDS, _QUICK_ROUNDS = 5, 3
 )
 @click.option("--rounds", type=click.IntRange(1), help=f"Rounds to take medians of [{_ROUNDS}].")
 @click.option("--tls", "with_tls", is_flag=True, help="All speak TLS, those that can.")
+@click.option("--passwords", is_flag=True, help="All clients log in, where brokers have users.")
 @click.option("--quick", is_flag=True, help="Fewer and shorter rounds.")
 @click.option(
     "--write",
@@ -48,18 +49,21 @@ def main(
     broker_names: tuple[str, ...],
     rounds: int | None,
     with_tls: bool,
+    passwords: bool,
     quick: bool,
     file: Path | None,
 ) -> None:
     """Measure brokers side by side: CPU time per delivered message."""
     rounds = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
-    whole = not (workload_names or broker_names or quick or with_tls)
+    whole = not (workload_names or broker_names or quick or with_tls or passwords)
     console = Console()
-    if with_tls:
+    if with_tls or passwords:
         broker_names = tuple(each for each in tls.BROKERS if each in (broker_names or tls.BROKERS))
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
         if with_tls:
             tls.use(Path(folder))
+        if passwords:
+            tls.use_passwords(Path(folder))
         results = _run_all(
             [each for each in WORKLOADS if not workload_names or each.name in workload_names],
             [each for each in BROKERS if not broker_names or each.name in broker_names],

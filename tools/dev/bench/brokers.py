@@ -35,8 +35,7 @@ _LISTENING = "0A"  # in /proc/net/tcp
 
 _MOSQUITTO_CONF = """\
 listener {port} {host}
-{tls}allow_anonymous true
-set_tcp_nodelay true
+{tls}{access}set_tcp_nodelay true
 max_queued_messages 0
 persistence false
 log_dest none
@@ -101,15 +100,18 @@ def _slotmq_on_cpython(site: Site) -> Start:
 
 
 def _slotmq_options(port: int, conf: Path | None) -> list[str]:
-    # With TLS the listener is one of the configuration, which running() has written.
+    # With TLS or users the listener is one of the configuration, which running() has written.
     options = ["-c", str(conf)] if conf else []
-    where = [] if tls.lines() else ["-p", str(port), "--host", HOST]
+    where = [] if tls.is_used() else ["-p", str(port), "--host", HOST]
     return [*where, "--board", _BOARD, *options]
 
 
 def _mosquitto(site: Site) -> Start:
     conf = site.folder / "mosquitto.conf"
-    conf.write_text(_MOSQUITTO_CONF.format(port=site.port, host=HOST, tls=tls.lines()))
+    text = _MOSQUITTO_CONF.format(
+        port=site.port, host=HOST, tls=tls.lines(), access=tls.access("mosquitto")
+    )
+    conf.write_text(text)
     return Start([*mosquitto.broker(), "-c", str(conf)])
 
 
@@ -156,8 +158,8 @@ def running(
     port = free_port()
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
         text = conf.format(folder=folder)
-        if tls.lines():
-            text += f"allow_anonymous true\nlistener {port} {HOST}\n{tls.lines()}"
+        if tls.is_used():
+            text += f"{tls.access('slotmq')}listener {port} {HOST}\n{tls.lines()}"
         file = Path(folder) / "slotmq.conf" if text else None
         if file:
             file.write_text(text)

@@ -4,6 +4,7 @@ import select
 import time
 
 from ... import codec
+from . import tls
 from .client import TIMEOUT_S, Address, Client, Silent, Unexpected
 
 _CLIENTS = 8
@@ -23,7 +24,8 @@ class Repeater:
     def connect(self) -> int:
         """Connect a new client; -> its descriptor."""
         self.client = Client(self._address)
-        self.client.send(codec.connect(4, f"{self._name}-{self.clients}".encode()))
+        name = f"{self._name}-{self.clients}".encode()
+        self.client.send(codec.connect(4, name, **tls.login()))
         self._due = codec.CONNECTED
         return self.client.socket.fileno()
 

@@ -41,7 +41,7 @@ class Client:
             self.socket = with_tls.wrap_socket(self.socket, server_hostname="localhost")
         if client_id is not None:
             props = b"\x22" + codec.number(aliases) if aliases else b""
-            self.send(codec.connect(level, client_id.encode(), props=props))
+            self.send(codec.connect(level, client_id.encode(), props=props, **tls.login()))
             self._expect_connected()
 
     def subscribe(self, filters: Sequence[str], qos: int = 0) -> None:
