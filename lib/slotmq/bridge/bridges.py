@@ -256,6 +256,9 @@ class Bridges:
     def event(self, socket):
         """The socket of a Mapped has an event."""
         for each in self.every:
+            if each.probe is socket:
+                each.probed()
+                return
             if getattr(each.stream, "socket", None) is socket:
                 if each.secure is None or each.secure.is_open():
                     each.stream.event()

@@ -63,6 +63,8 @@ _BAD_LEVEL = const(1)
 _FAILURE = const(0x80)
 _FIRST_ID = const(65500)  # of SUBSCRIBE: those of deliveries are lower
 _ANSWER = const(200)  # tenths of a second that SUBACKs may take
+_PROBED = const(600)  # tenths of a second between two attempts at the first address
+_EAGAIN = const(11)
 _NEXT_ADDRESS = const(10)  # tenths of a second until the next address is tried
 _WAITING = const(0)
 _CONNECTING = const(1)
@@ -106,6 +108,8 @@ class Bridge:
         self.busy = self.pong = 0  # tenths of a second: last message, last PINGRESP
         self.is_over = False  # has it ended for good (start_type once)?
         self.address = self.attempts = 0
+        self.probe = None  # a connection to the first address, while another one is up
+        self.next_probe = 0  # tenths of a second
         self.pause = 0  # tenths of a second: the last one between two attempts
         self.losses = 0  # how often a connection that was up has ended
         self.is_soon = False  # must the next attempt follow at once?
@@ -203,6 +207,12 @@ class Bridge:
             if not self.is_told and self.answered == len(self.requests):
                 self.is_told = True
                 self._say_up()
+            if (
+                self.address
+                and not self.options.round_robin
+                and self.broker.now >= self.next_probe
+            ):
+                self._probe()
             if self.options.start_type == "lazy" and self._is_idle():
                 self.stop()
                 self.broker.end(self.conn, _LEFT)
@@ -212,6 +222,7 @@ class Bridge:
 
     def stop(self):
         """Leave: the other broker publishes no will."""
+        self._drop_probe()
         conns = self.broker.conns
         if self.is_up() and self._put(b"\xe0\0"):
             conns.tx_limit[self.conn] = conns.tx_end[self.conn]
@@ -282,10 +293,50 @@ class Bridge:
         loop.poller.register(stream, _POLL)
         self.is_dialled = True
 
+    def _probe(self):
+        # A later address is connected: try the first one, whose event calls probed().
+        loop = self.broker.loop
+        self._drop_probe()
+        self.next_probe = self.broker.now + _PROBED
+        host, port = self.options.addresses[0]
+        try:
+            found = find(host, port)
+            if found is None:
+                self.next_probe = self.broker.now
+                return
+            probe, _ = dial(found[0], self.options.bridge_bind_address, False)
+        except OSError:
+            return
+        self.probe = probe
+        loop.of_stream[probe] = self.owner.index
+        loop.poller.register(probe, _POLL)
+
+    def probed(self):
+        """The first address has answered: if it is open, connect there."""
+        try:
+            is_open = self.probe.readinto(bytearray(1), 1) != 0
+        except OSError as error:
+            is_open = error.args[0] == _EAGAIN
+        self._drop_probe()
+        if is_open and self.is_up():
+            self._log(_NOTICE, "the first address is back")
+            self.is_soon = True
+            self.stop()
+            self.broker.end(self.conn, _LEFT)
+
+    def _drop_probe(self):
+        loop = self.broker.loop
+        if self.probe:
+            loop.poller.unregister(self.probe)
+            del loop.of_stream[self.probe]
+            self.probe.close()
+            self.probe = None
+
     def _lost(self):
         # The connection has ended, and its slot is another's.
         self.is_held = False
         self.owner.slow.pop(self.conn, None)
+        self._drop_probe()
         if self.conn != _NONE:
             self.broker.five.packet_max[self.conn] = 0  # it would hold for the next client
         if self.is_clean:
@@ -296,7 +347,7 @@ class Bridge:
             self._tell(b"0")
             self.pause = 0
             if not self.options.round_robin:
-                self.address = -1
+                self.address = 0 if self.is_soon else -1
         if self.state != _WAITING:
             self._retry()
         self._hold()
@@ -445,6 +496,7 @@ class Bridge:
         self.said = []
         self.owed = b""
         self.state = _UP
+        self.next_probe = self.broker.now + _PROBED
         self.asked = self.answered = self.attempts = 0
         self.due = self.broker.now + self.keep_alive() * 10
         self.broker.turn_soon = 1

@@ -94,6 +94,29 @@ class TestConnecting(BridgeCase):
         self.wait(6)
         self.assertEqual(self.network.addresses[2:], [("h", 1)])
 
+    def test_the_first_address_is_taken_again_as_soon_as_it_answers(self):
+        self.network.down.add(1)
+        self.bridge(("a/#", "out", 1), addresses=("h:1", "h:2"), restart_timeout=5)
+        self.wait(2)
+        remote = self.remote()
+        self.wait(61)
+        self.assertEqual(self.network.addresses, [("h", 1), ("h", 2), ("h", 1)])
+        self.assertEqual(self.one.text(), "up")
+        remote.send(PINGRESP)
+        self.network.down.clear()
+        self.wait(30)
+        remote.send(PINGRESP)
+        self.wait(31)
+        self.assertEqual(remote.packets()[-1], DISCONNECT)
+        self.assertEqual(self.network.addresses[3:], [("h", 1), ("h", 1)])
+        self.assertTrue(self.network.streams[1].closed)  # it was only tried
+        self.broker.publish("a/x", b"x", 1)
+        remote = self.remote()
+        self.deliver(remote)
+        self.assertEqual(remote.messages, [(b"a/x", b"x", 1)])
+        self.wait(70)
+        self.assertEqual(len(self.network.addresses), 5)
+
     def test_keep_alive(self):
         self.bridge(("a/#",), keepalive_interval=10)
         remote = self.remote()
