@@ -68,6 +68,7 @@ class Meter:
     def __init__(self) -> None:
         self._seen: dict[psutil.Process, float] = {}
         self._most = 0
+        self._own = 0.0  # what the samples themselves have taken
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._sampler = threading.Thread(target=self._sample_repeatedly, daemon=True)
@@ -83,6 +84,7 @@ class Meter:
     def _sample_repeatedly(self) -> None:
         while not self._ended.wait(_SAMPLE_S):
             self.cpu()
+            self._own = time.thread_time()
 
     def cpu(self) -> float:
         """Seconds so far."""
@@ -94,7 +96,7 @@ class Meter:
                     self._seen[process] = times.user + times.system
                     memory += process.memory_info().rss
             self._most = max(self._most, memory)
-            return sum(self._seen.values())
+            return sum(self._seen.values()) - self._own
 
     def cost(self, work: Callable[[], object], name: str = "") -> Cost:
         """The cost of this work; with a name it is printed at once, as progress."""
