@@ -21,7 +21,7 @@ LIB = campaign.ROOT / "lib" / "slotmq"
 _FILES = faults, faults_access, faults_fast, faults_journal, faults_bridge
 FAULTS: tuple[Fault, ...] = tuple(fault for file in _FILES for fault in file.FAULTS)
 MOST = 500  # seeds in which a fault must be found
-MOST_OF_BRIDGE = 150  # the same between two brokers
+MOST_OF_BRIDGE = 60  # the same between two brokers
 
 
 def plant(fault: Fault, folder: Path) -> None:

@@ -147,6 +147,7 @@ class Mapped:
     def __init__(self, broker, bridge, socket):
         self.broker = broker
         self.pipe = socket  # with TLS a Secure
+        self.sock = getattr(socket, "sock", None)  # for half_close() of CPython
         self.socket = getattr(socket, "socket", socket)
         limits = broker.limits
         self.inwards = Mapper(bridge.ins, 1, limits.topic_bytes)

@@ -44,6 +44,20 @@ class FiveCase(BridgeCase):
 
 
 class TestConnecting(FiveCase):
+    def test_it_says_why_it_leaves_also_with_prefixes(self):
+        """Then the connection lingers, and is half closed."""
+        for more in ((), ("", "far/")):
+            name = f"c{len(more)}"
+            one = self.bridge5(("a", "in", 1) + more, remote_clientid=name)  # noqa: RUF005
+            remote = self.remote(accept())
+            remote.packets()
+            remote.send(subscribe(1, "#", 0, b""))
+            self.world.turn(2)
+            self.assertEqual(remote.packets(), [packet(0xE0, b"\x82\0")])
+            self.wait(3)
+            self.assertTrue(remote.stream.closed)
+            one.due = 1 << 29  # it does not come back
+
     def test_its_packets(self):
         self.bridge5(("in/#", "in", 1), ("out/#", "out", 2), bridge_attempt_unsubscribe=True)
         remote = self.remote(accept())
