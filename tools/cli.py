@@ -7,23 +7,19 @@ import difflib
 import os
 import shutil
 import sys
-from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from . import boards, passwd
-from .config import budget
-from .deploy.options import ask_password, piped_password
+from . import boards
 from .errors import ToolError, shown
-from .journal import contents, tables
-from .pack import mip, mpy
 from .run import daemon, launcher, orders
 
 _RUN = "run"
-# Commands that are imported when they are used: module, function, the extra with their packages
+# Commands that are imported when they are used, since a broker on CPython would keep them in its
+# memory: module, function, the extra with their packages
 _LATER = {
     "acl": ("deploy.commands", "acl", "deploy"),
     "backup": ("deploy.commands", "backup", "deploy"),
@@ -32,6 +28,7 @@ _LATER = {
     "deploy": ("deploy.commands", "deploy", "deploy"),
     "harvest": ("harvest.command", "harvest", "deploy"),
     "logs": ("deploy.commands", "logs", "deploy"),
+    "passwd": ("passwd_command", "change_password", "deploy"),
     "sim": ("scenario.command", "sim", "sim"),
     "status": ("deploy.commands", "status", "deploy"),
     "telemetry": ("telemetry.command", "telemetry", "telemetry"),
@@ -172,6 +169,8 @@ def run(
 @_board
 def print_budget(file: Path | None, board: str) -> None:
     """Print how much RAM each table takes with the board's limits."""
+    from .config import budget
+
     click.echo(f"{'table':<16}{'bytes':>8}  slots")
     click.echo(budget.text(board, file))
 
@@ -184,6 +183,8 @@ def build(board: str | None, portable: bool, folder: Path) -> None:
     """Write the broker into FOLDER, packed and compiled for a board's processor."""
     if portable == bool(board):
         raise click.UsageError("give either --board or --mip")
+    from .pack import mip, mpy
+
     if portable:
         count = mip.write(folder)
         click.echo(f"{folder}: {count} files; mpremote mip install {folder}/package.json")
@@ -210,6 +211,8 @@ def build(board: str | None, portable: bool, folder: Path) -> None:
 )
 def inspect_journal(file: Path, database: Path | None) -> None:
     """Print a journal as tables: config, clients, subs, messages, retain."""
+    from .journal import contents, tables
+
     journal = contents.read(file)
     if database:
         tables.write_sqlite(journal, database)
@@ -225,72 +228,6 @@ def inspect_journal(file: Path, database: Path | None) -> None:
         for row in rows:
             table.add_row(*("" if cell is None else escape(shown(cell)) for cell in row))
         Console(width=None if sys.stdout.isatty() else 160).print(table)
-
-
-@main.command("passwd")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("user", required=False)
-@click.option("--stdin", "piped", is_flag=True, help="Read the password from standard input.")
-@click.option(
-    "--port",
-    "device",
-    metavar="DEV",
-    help="FILE is on the board at this serial port; the broker there starts again.",
-)
-@click.option("-D", "--delete", is_flag=True, help="Delete the user's line from the file.")
-@click.option("--list", "listed", is_flag=True, help="Print the users, without their keys.")
-@click.option(
-    "--iterations",
-    type=click.IntRange(passwd.ITERATIONS, passwd.ITERATIONS_MAX),
-    default=passwd.ITERATIONS,
-    show_default=True,
-    help="More make guessing slower, and each login too.",
-)
-def change_password(
-    file: Path,
-    user: str | None,
-    piped: bool,
-    device: str | None,
-    delete: bool,
-    listed: bool,
-    iterations: int,
-) -> None:
-    """Add USER to FILE, the `password_file` of a configuration, or change the password there."""
-    if delete and piped:
-        raise click.UsageError("--delete takes no password")
-    if (user is None) != listed or (listed and (delete or piped)):
-        raise click.UsageError("expected a USER, or --list alone")
-    password = ""
-    if user and not delete:
-        passwd.check_name(user)  # before the prompt
-        password = (
-            piped_password()
-            if piped
-            else ask_password("Password", "--stdin", confirmation_prompt=True)
-        )
-        passwd.check(user, password)
-    with ExitStack() as stack:
-        here = file
-        if device:
-            from .deploy import repl, users  # with the packages of the extra `deploy`
-
-            line = stack.enter_context(repl.Repl(device))
-            here = stack.enter_context(users.edited(line, str(file)))
-        if user is None:
-            for name, kind in passwd.users(here):
-                click.echo(f"{name}  ({kind})")
-        elif delete:
-            passwd.delete(here, user)
-            click.echo(f"{user} deleted from {file}")
-        else:
-            existed = passwd.put(here, user, password, iterations)
-            click.echo(f"{user} {'changed' if existed else 'added'} in {file}")
-            if iterations > (passwd.MANY_ON_BOARD if device else passwd.MANY_ITERATIONS):
-                click.echo(passwd.SLOW.format(f"{iterations:,}"), err=True)
-    if device:
-        click.echo("the board starts again")
-    elif user:
-        click.echo("a broker that runs reads it again at SIGHUP")
 
 
 def broker_argv(

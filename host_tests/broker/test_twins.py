@@ -28,6 +28,7 @@ SCRIPTS = {
     "texts.py": 1500,
     "stores.py": 1000,
     "queues.py": 1500,
+    "properties.py": 900,
     "whole.py": 1500,
 }
 

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 
 from slotmq_tools.ports import free_port
@@ -341,3 +342,12 @@ def test_code_that_does_not_fit_the_heap(heap_kb: int, runtime: str, start: Star
     status, line = start("--board", "RPI_PICO_W", "--heap", heap_kb).refusal()
     assert (status, "code" in line) == (1, True), line
     assert f"heap {heap_kb} KB" in line
+
+
+def test_pages_that_nobody_uses_are_not_resident(runtime: str, start: Start) -> None:
+    run = start("-p", free_port())
+    run.headline()
+    broker = psutil.Process(run.process.pid)
+    (broker,) = broker.children() or [broker]  # MicroPython is the command's child
+    megabytes = broker.memory_info().rss / 1e6
+    assert megabytes < (16 if runtime == "micropython" else 36)  # 11 and 26; CPython's vary

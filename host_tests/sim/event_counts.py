@@ -1,6 +1,6 @@
 # event_counts.py - count events that a campaign must have reached (see coverage_check.py).
 from slotmq.fast import new_packet, next_packet
-from slotmq.platform import heap
+from slotmq.platform import heap, ondemand
 
 from ..broker.unit.support.tables import space
 
@@ -19,12 +19,14 @@ class EventCounts:
 
 
 class FastCounts:
-    """Counts the PUBLISH packets that the fast path handles: with receivers of version 3 only, of
-    version 5 only, or mixed."""
+    """Counts the PUBLISH packets that the fast path handles: with properties, or by versions of
+    the receivers, 3 only, 5 only, or mixed."""
 
     def __init__(self, world):
         self.events = world.events
         self.broker = world.broker
+        if self.broker.five:  # a CONNECT would find that this class intercepts the fast path
+            ondemand.take("v5.quick_properties", 0).begin(self.broker)
         self.inner = self.broker.handle_fast
         self.broker.handle_fast = self.handle_fast
 
@@ -42,7 +44,10 @@ def _count_publish(events, broker, conn, buf, at, stop):
     level = broker.conns.level[conn]
     while at < stop:
         at += next_packet(buf, at, stop, pkt)
-        if pkt[0] == 3:
+        if pkt[0] == 3 and level == 5 and buf[pkt[9]]:
+            events[f"fast QoS {pkt[1] >> 1} properties"] += 1
+            events["fast alias"] += not pkt[8]
+        elif pkt[0] == 3:
             slot = routes.find(buf, pkt[7], pkt[8])
             is_mixed = routes.mid[slot] != (routes.first if level == 5 else routes.end)[slot]
             kind = "mixed" if is_mixed else "5" if level == 5 else "3"

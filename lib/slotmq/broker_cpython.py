@@ -13,6 +13,7 @@ from collections import deque
 from slotmq import broker
 from slotmq.embed import arguments_cpython as arguments
 from slotmq.embed import publishing
+from slotmq.v5 import quick_properties
 
 _NONE = 0xFFFF
 _MOMENT_S = 0.05
@@ -79,6 +80,7 @@ class Broker(broker.Broker):
         self.end_nap = None  # a function, while serve() waits between two turns
         self._failure = None  # the exception that ended run() or serve()
         super().__init__(limits, settings)
+        self.five and quick_properties.make(self)
 
     # In any thread
 

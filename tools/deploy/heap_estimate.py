@@ -93,7 +93,9 @@ def native_code(board: boards.Board, records: bool = False) -> int:
         return 0
     sizes = native.in_folder(mpy.build(board.mpy_arch))
     optional = [
-        name for name in sizes if name.startswith((_JOURNAL_CODE, _RECORDER_CODE, native.WEB))
+        name
+        for name in sizes
+        if name.startswith((_JOURNAL_CODE, _RECORDER_CODE, native.WEB, native.LARGE))
     ]
     always = sum(size for name, size in sizes.items() if name not in optional)
     return always + (sizes[_RECORDER_CODE] if records else 0)

@@ -15,7 +15,9 @@ _BARE = range(5)
 _TEXTS = (5, 6)
 _TUPLE = 10
 WEB = "slotmq.frames_viper"  # loaded only for a listener that speaks WebSocket
-_SELDOM = "record_words_viper", "frames_viper"  # the first one is loaded if the heap is large
+LARGE = "slotmq.properties_viper"  # loaded only if the heap is large
+# The first two are loaded if the heap is large.
+_SELDOM = "record_words_viper", "properties_viper", "frames_viper"
 
 
 class _Reader:

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from .. import micropython
-from ..pack import mpy
 from . import orders
 
 BOOT = Path(__file__).with_name("boot_micropython.py")
@@ -45,6 +43,9 @@ def run_micropython(
     """Run the broker on 32-bit MicroPython until it stops; -> its exit status.
 
     As run_here(); for `relay` see supervise()."""
+    from .. import micropython
+    from ..pack import mpy
+
     command = micropython.command(32, heap_kb, BOOT, [*argv, "--orders"])
     imports = mpy.build_for(micropython.find(32))
     status = supervise(command, micropython.environment(imports), ready, relay=relay)

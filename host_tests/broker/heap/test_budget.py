@@ -115,6 +115,7 @@ def test_every_module_is_measured() -> None:
     seldom = {
         "slotmq.fast.frames_viper",
         "slotmq.fast.journal_viper",
+        "slotmq.fast.properties_viper",
         "slotmq.fast.record_viper",
         "slotmq.fast.record_words_viper",
         "slotmq.fast.senders_viper",

@@ -12,6 +12,7 @@ from seeded import Numbers, shown
 from tables import counts
 
 from slotmq import Broker, Limits, Settings
+from slotmq.v5.quick_properties import begin
 
 TOPICS = ("a", "a/b", "a/c", "b", "a/b/c", "$x", "a" * 17, "b" * 64, "c/" * 8)
 FILTERS = ("a", "a/+", "a/#", "#", "+", "+/b", "a/b/c/#", "$x", "x/y/z", "+/+/+")
@@ -68,6 +69,7 @@ class Play:
     def __init__(self, numbers):
         self.numbers = numbers
         self.world = World(Broker(limits(numbers), settings(numbers)))
+        begin(self.world.broker)
         self.clients = []
 
     def step(self):

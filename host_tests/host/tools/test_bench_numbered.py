@@ -1,5 +1,7 @@
 """Numbered messages: lost, duplicate, altered and reordered ones are detected."""
 
+from typing import Any
+
 import pytest
 
 from slotmq_tools import codec
@@ -8,7 +10,7 @@ from slotmq_tools.dev.bench.numbered import Flow, Series, Violation, read_number
 SIZE = len(codec.publish(4, b"t/0", bytes(16)))
 
 
-def series(**options: int) -> Series:
+def series(**options: Any) -> Series:
     return Series(3, ["t/0"], burst=4, **options)
 
 

@@ -33,6 +33,7 @@ NATIVE = (
     "record_words_viper",
     "senders_viper",
     "frames_viper",
+    "properties_viper",
 )
 
 

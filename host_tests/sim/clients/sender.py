@@ -29,7 +29,8 @@ class Sender:
         topic = numbers.choice(plan.topics)
         msg = Message(number, topic, size, min(qos, self.world.broker.max_qos), retain, plan.name)
         if plan.level == 5:
-            if numbers.one_in(4) and not self.is_plain():
+            has_some = numbers.one_in(4) and not self.is_plain()
+            if has_some or (self.world.plan.is_plain and number % 3 == 0):
                 user_property = codec.string(b"n") + codec.string(b"%d" % number)
                 msg.props = b"\x01\x01" + b"\x26" + user_property
             if size and numbers.percent(plan.expires):  # only the topic identifies an empty one

@@ -132,9 +132,10 @@ def accept(broker, conn, slot_of, buf, at, end, five):
             return 0
     pool = broker.subscriptions.pool
     if first < last:
-        if not have_space(tables, pool, first, last, pkt[_END] - topic):
+        n_payload = pkt[_END] - pkt[_PAYLOAD]
+        if not have_space(tables, pool, first, last, size + 2 + n_payload):
             return 0
-        msg = store(tables, buf, topic, size, pkt[_PAYLOAD], pkt[_END] - pkt[_PAYLOAD], qos << 1)
+        msg = store(tables, buf, topic, size, pkt[_PAYLOAD], n_payload, qos << 1)
         if msg == _NONE:
             return 0
         fan(tables, pool, first, last, msg, qos)

@@ -300,14 +300,13 @@ def accept(c, conn: int, slot: int, buf) -> int:
         if int(fan(c, c, i, end, _NONE, qos)) ^ end:
             return 0
         # If a session may exceed its quota, delivery/routing.py checks it.
-        size = p[_END] - p[_TOPIC]  # the packet id takes 2 bytes, as the stored topic's length
+        size = p[_END] - p[_PAYLOAD]
         window = ptr32(int(o) - o[_D_WINDOW])
         arena = ptr32(int(o) - o[_M_ARENA_STATE])
         if ptr32(int(o) - o[_M_COUNT])[_IN_USE] >= window[_QUOTA_SLOTS]:
             return 0
-        if (arena[_FREE_BLOCKS] - window[_QUOTA_BLOCKS]) * arena[_SIZE] < size:
+        if (arena[_FREE_BLOCKS] - window[_QUOTA_BLOCKS]) * arena[_SIZE] - 2 < size + p[_TOPIC_LEN]:
             return 0
-        size = p[_END] - p[_PAYLOAD]
         msg = int(store(c, buf, p[_TOPIC], p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))
         if not msg ^ _NONE:
             return 0

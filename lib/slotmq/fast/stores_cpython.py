@@ -14,7 +14,8 @@ class Arena:
         self.blocks = blocks
         self.size = size
         self._free = blocks
-        self._ids = list(range(blocks - 1, -1, -1))
+        self._next = 0  # the lowest block that was never used
+        self._ids = []  # blocks that were used and are free, so these are first
         self._chains = {}
 
     def free_blocks(self):
@@ -28,7 +29,11 @@ class Arena:
         if k > self._free:
             return _NONE
         self._free -= k
-        first = self._ids.pop()
+        if self._ids:
+            first = self._ids.pop()
+        else:
+            first = self._next
+            self._next = first + 1
         self._chains[first] = bytearray(n)
         return first
 
@@ -61,7 +66,8 @@ class Names:
         self.length = array("H", bytes(2 * slots))
         self.scope = array("H", bytes(2 * slots))
         self._blocks = text_bytes // _TEXT_BLOCK
-        self._free = list(range(slots - 1, -1, -1))
+        self._next = 0  # the lowest slot that was never used
+        self._free = []  # slots that were used and are free, so these are first
         self._slot = {}
         self._text = [b""] * slots
 
@@ -73,10 +79,11 @@ class Names:
 
     def add(self, scope, buf, off, n):
         blocks = (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
-        if not self._free or blocks > self._blocks:
+        if len(self._slot) == self.slots or blocks > self._blocks:
             return _NONE
         self._blocks -= blocks
-        slot = self._free.pop()
+        slot = self._free.pop() if self._free else self._next
+        self._next = max(self._next, slot + 1)
         self._text[slot] = text = bytes(buf[off : off + n])
         self._slot[scope, text] = slot
         self.length[slot] = n

@@ -44,12 +44,12 @@ class Client:
             self.send(codec.connect(level, client_id.encode(), props=props, **tls.login()))
             self._expect_connected()
 
-    def subscribe(self, filters: Sequence[str], qos: int = 0) -> None:
+    def subscribe(self, filters: Sequence[str], qos: int = 0, props: bytes = b"") -> None:
         """Subscribe to all filters, and check that all are granted."""
         for first in range(0, len(filters), _FILTERS_PER_PACKET):
             some = filters[first : first + _FILTERS_PER_PACKET]
             rows = [(each.encode(), qos) for each in some]
-            self.send(codec.subscribe(self._level, 1 + first, rows))
+            self.send(codec.subscribe(self._level, 1 + first, rows, props))
             self.expect(codec.suback(self._level, 1 + first, [qos] * len(some)))
 
     def send(self, data: bytes | bytearray) -> None:

@@ -21,7 +21,7 @@ class Series:
     """The messages of one publisher, on its topics in turn.
 
     `depth` bursts can be in flight without sharing a packet id. With an `alias` the messages have
-    it instead of the topic; `first_with_alias` must be sent before.
+    it instead of the topic; `first_with_alias` must be sent before. `props`: other properties.
     """
 
     def __init__(
@@ -35,13 +35,14 @@ class Series:
         depth: int = 1,
         level: int = 4,
         alias: int = 0,
+        props: bytes = b"",
     ) -> None:
         self.publisher = publisher
         self.burst = burst
         self.sent = 0
         slots = burst * max(depth, len(topics) // burst)
         blank = bytes(payload)
-        props = b"\x23" + codec.number(alias) if alias else b""
+        props += b"\x23" + codec.number(alias) if alias else b""
         names = [topic.encode() for topic in topics]
         self.first_with_alias = codec.publish(level, names[0], blank, props=props)
         packets = [

@@ -21,6 +21,8 @@ class Shape:
     With `level` 5 all speak MQTT 5.0, with `receiver_level` the subscribers speak
     another version; with `alias` topics are left away, towards the broker and,
     where it can, towards the subscribers. With `web` it is MQTT over WebSocket.
+    `props` are properties of each PUBLISH, `of_filter` those of each SUBSCRIBE; `group` makes
+    a shared subscription of each, whose only member the subscriber is.
     """
 
     publishers: int = 10
@@ -34,6 +36,9 @@ class Shape:
     alias: bool = False
     receiver_level: int = 0
     web: bool = False
+    props: bytes = b""
+    of_filter: bytes = b""
+    group: bool = False
 
     def __post_init__(self) -> None:
         if 1 not in (self.publishers, self.subscribers) and self.publishers != self.subscribers:
@@ -54,7 +59,7 @@ def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeli
         name = f"subscriber{index}" if handshake else None
         client = _client(shape, address, name, _receiver_level(shape))
         if handshake:
-            client.subscribe(_filters(shape, index), shape.qos)
+            client.subscribe(_filters(shape, index), shape.qos, shape.of_filter)
         of_client = _flows(shape, series, index)
         for publisher, flow in of_client.items():
             by_publisher[publisher].append(flow)
@@ -100,6 +105,7 @@ def _series(shape: Shape, publisher: int) -> Series:
         depth=shape.depth,
         level=shape.level,
         alias=1 if shape.alias else 0,
+        props=shape.props,
     )
 
 
@@ -127,7 +133,7 @@ def _filters(shape: Shape, subscriber: int) -> list[str]:
         devices = range(subscriber, shape.wildcards, shape.subscribers)
         return [_wildcard(device) for device in devices]
     return [
-        _LEVEL.format(publisher=publisher, device=0)
+        ("$share/g/" if shape.group else "") + _LEVEL.format(publisher=publisher, device=0)
         for publisher in _publishers_of(shape, subscriber)
     ]
 
@@ -145,6 +151,7 @@ def _publishers_of(shape: Shape, subscriber: int) -> range:
 
 def _exact(shape: Shape) -> bool:
     """Whether each subscriber knows the expected bytes."""
-    if shape.qos or shape.alias or _receiver_level(shape) != shape.level:
+    changed = shape.alias or shape.of_filter or shape.props[:1] == b"\2"  # it expires
+    if shape.qos or changed or _receiver_level(shape) != shape.level:
         return False
     return shape.publishers == 1 or shape.subscribers == shape.publishers

@@ -89,6 +89,7 @@ PYTHON = {
     "platform.listening_micropython": "micropython select socket sys time",
     "fast.record": "sys",
     "fast.turn_cpython": "os time",
+    "fast.pages_cpython": "mmap",
     "fast.*_cpython": "array re struct zlib",
     "fast.*_viper": "array micropython sys",
     "net.upgrade": "binascii hashlib",

@@ -6,6 +6,8 @@ import packets5
 from broker_case import BrokerCase
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, packet, publish, subscribe
 
+from slotmq.platform import ondemand
+
 LIMITS = {
     "connections": 8,
     "tx_bytes": 20480,
@@ -18,10 +20,13 @@ USER = b"\x26\0\1a\0\2bc"  # a user property
 
 class FastCase(BrokerCase):
     LIMITS = LIMITS
+    WITH_PROPERTIES = False  # is fast/properties.py in place, as where the heap is large?
 
     def start(self, limits=None, **settings):
         super().start(limits, **settings)
         self.handled = 0
+        if self.WITH_PROPERTIES:
+            ondemand.take("v5.quick_properties", 0).begin(self.broker)
         self.inner = self.broker.handle_fast
         self.broker.handle_fast = self.handle_fast
 
@@ -391,3 +396,141 @@ class TestOtherCode(FastCase):
         other.leave()
         self.world.turn(2)
         self.assertTrue(self.is_fast(sender, self.publish(5, b"p")))
+
+
+class TestProperties(FastCase):
+    """What fast/properties.py takes where the heap is large."""
+
+    WITH_PROPERTIES = True
+
+    def test_each_version_gets_its_own_packet(self):
+        """Byte by byte, with each property that is passed on, in short and in long sections."""
+        long = b"\x26\0\1a\0\x96" + b"v" * 150
+        sections = [
+            b"\1\1",
+            b"\3\0\4text",
+            b"\x08\0\3a/b",
+            b"\x09\0\2\0\xff",
+            USER,
+            USER * 3,
+            long,
+        ]
+        sections += [b"\2\0\0\0\x09", b"\2\0\0\0\x09" + USER, b"".join(sections[:6])]
+        sender = self.client("s", 5, None)
+        receivers = [
+            (level, self.client(f"{level}{n}", level)) for n in (1, 2) for level in (3, 5)
+        ]
+        sender.send(self.publish(5, b"first"))
+        self.world.turn(2)
+        for size in (0, 1, 100, 126, 400):
+            for section in sections:
+                with self.subTest(size=size, section=section):
+                    for _, client in receivers:
+                        client.packets()
+                    data = self.publish(5, b"p" * size, properties=section)
+                    data += self.publish(5, b"next", properties=USER) + self.publish(5, b"last")
+                    self.assertTrue(self.is_fast(sender, data))
+                    for level, client in receivers:
+                        wanted = self.publish(level, b"p" * size, properties=section)
+                        wanted += self.publish(level, b"next", properties=USER)
+                        self.assertEqual(self.got(client), wanted + self.publish(level, b"last"))
+
+    def test_qos_1_and_2(self):
+        for qos in (1, 2):
+            sender = self.client("s", 5, None)
+            receivers = [(level, self.client(f"{level}", level, qos)) for level in (3, 5)]
+            sender.send(self.publish(5, b"first"))
+            self.world.turn(2)
+            for _, client in receivers:
+                client.packets()
+            self.assertTrue(self.is_fast(sender, self.publish(5, b"p", qos, 9, USER)))
+            self.assertEqual(self.got(sender), ack(PUBACK if qos == 1 else PUBREC, 9))
+            for level, client in receivers:
+                (found,) = client.packets()
+                packet_id = found[5] << 8 | found[6]
+                self.assertEqual(bytes(found), self.publish(level, b"p", qos, packet_id, USER))
+                client.send(ack(PUBACK if qos == 1 else PUBREC, packet_id))
+                self.world.turn(2)
+                qos == 2 and client.answer()
+            self.world.turn(2)
+            sender.send(ack(PUBREL, 9))
+            self.world.turn(2)
+
+    def test_what_is_wrong_goes_to_the_handlers(self):
+        """Twice, cut, no UTF-8, not of PUBLISH: they end the connection."""
+        wrong = (
+            b"\1\2",
+            b"\1\0\1\0",
+            b"\3\0\1\xff",
+            b"\3\0\1a\3\0\1a",
+            b"\x08\0\1+",
+            b"\x08\0\0",
+            b"\x23\0\0",
+            b"\x23\0\1\x23\0\1",
+            b"\x0b\1",
+            b"\x26\0\1a",
+            b"\x26\0\1a\0\5b",
+            b"\2\0\0\0",
+            b"\x7f\0",
+        )
+        self.client("r", 5)
+        for section in wrong:
+            with self.subTest(section=section):
+                sender = self.client("s", 5, None)
+                sender.send(self.publish(5, b"p", properties=USER) * 2)
+                self.world.turn(2)
+                data = self.publish(5, b"p", properties=section)
+                self.assertFalse(self.is_fast(sender, data))
+                self.assertEqual(self.got(sender)[:2], b"\xe0\2")
+                self.wait(2)
+                self.assertTrue(sender.stream.closed)
+
+    def test_aliases_in_both_directions(self):
+        sender = self.client("s", 5, None)
+        plain = self.client("p", 5, topic="long")
+        with_alias = self.client("a", 5, properties=b"\x22\0\1", topic="long")
+        of_3 = self.client("3", 3, topic="long")
+        set_it = packets5.publish("long", b"p", properties=b"\x23\0\1")
+        self.assertFalse(self.is_fast(sender, set_it))
+        for section in (b"", USER):
+            data = packets5.publish("", b"q", properties=section + b"\x23\0\1")
+            for client in (plain, with_alias, of_3):
+                client.packets()
+            self.assertTrue(self.is_fast(sender, data + set_it))
+            wanted = packets5.publish("long", b"q", properties=section)
+            self.assertEqual(self.got(plain), wanted + packets5.publish("long", b"p"))
+            known = packets5.publish("", b"q", properties=b"\x23\0\1" + section)
+            known += packets5.publish("", b"p", properties=b"\x23\0\1")
+            self.assertEqual(self.got(with_alias), known)
+            self.assertEqual(self.got(of_3), publish("long", b"q") + publish("long", b"p"))
+
+    def test_an_alias_that_is_unknown_or_too_high(self):
+        for alias in (2, 200):
+            sender = self.client("s", 5, None)
+            self.assertFalse(
+                self.is_fast(
+                    sender, packets5.publish("", b"q", properties=bytes((0x23, 0, alias)))
+                )
+            )
+            self.assertEqual(self.got(sender)[:2], b"\xe0\2")
+            self.wait(2)
+
+    def test_a_message_to_its_own_sender_goes_to_the_handlers(self):
+        """It may be longer than what came, so its space is not certain."""
+        sender = self.client("s", 5, topic="long")
+        set_it = packets5.publish("long", b"p", properties=b"\x23\0\1")
+        sender.send(set_it)
+        self.world.turn(2)
+        sender.packets()
+        data = packets5.publish("", b"q", properties=b"\x23\0\1")
+        self.assertFalse(self.is_fast(sender, data * 5))
+        self.assertEqual(self.got(sender), packets5.publish("long", b"q") * 5)
+
+    def test_the_largest_packet_of_a_receiver(self):
+        sender = self.client("s", 5, None)
+        receiver = self.client("r", 5, properties=b"\x27\0\0\0\x28")
+        for size in (20, 26, 27, 20):
+            sender.send(self.publish(5, b"p" * size, properties=USER))
+            self.world.turn(2)
+        wanted = [self.publish(5, b"p" * size, properties=USER) for size in (20, 26, 20)]
+        self.assertEqual(self.got(receiver), b"".join(wanted))

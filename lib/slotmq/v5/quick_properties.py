@@ -1,0 +1,59 @@
+# quick_properties.py - puts fast/properties.py in place: packets that the fast path leaves go
+# there before they go to the handlers. Where the heap is large, the first client of version 5 has
+# it done: on a small board the code would take memory that clients need. With an interceptor that
+# must see each packet of version 5, such as the recorder, nothing changes. Allocates once.
+from slotmq.delivery import routing
+from slotmq.fast import fast_path
+from slotmq.fast.properties import Quick
+from slotmq.platform.runtime import const
+from slotmq.v5.routing import drain as drain_plainly
+
+_BLOCKED = const(2)
+_PLAIN = const(1)
+_BRIDGE = const(2)  # of subscriptions.is_v5
+
+
+def make(broker):
+    """Let the first client of version 5 call begin()."""
+    five = broker.five
+    inner = five.take
+
+    def take(broker, session, kind=_PLAIN):
+        five.take = inner
+        begin(broker)
+        inner(broker, session, kind)
+
+    five.take = take
+
+
+def begin(broker):
+    """Let properties and topic aliases take the fast path."""
+    five = broker.five
+    if broker.handle_fast is fast_path:
+        five.quick = quick = Quick(broker)
+        broker.handle_fast = quick.fast_path
+        five.drain = drain
+
+
+def drain(broker, session):
+    """drain() of v5/routing.py with the fast path's way for properties and aliases."""
+    conn = broker.sessions.conn[session]
+    if broker.subscriptions.is_v5[session] & _BRIDGE or broker.conns.level[conn] != 5:
+        drain_plainly(broker, session)
+        return
+    sessions = broker.sessions
+    sessions.progress[session] = broker.now
+    most = broker.five.receive_max[conn]
+    if broker.deliveries.count[7]:
+        most = routing.ask_quota(broker, session, most, 0, 0, -1, most)
+    quick = broker.five.quick
+    conns = broker.conns
+    while True:
+        done = quick.send(broker.tables, session, conn, most)
+        at = conns.tx_end[conn]
+        if done == 1 and conns.out[conn] != _BLOCKED and not broker.no_commit:
+            broker.flush(conn)
+        if conns.tx_end[conn] == at:
+            break
+    if done:
+        drain_plainly(broker, session)
