@@ -83,7 +83,7 @@ VfsFat VfsLfs2 mkfs readonly default reverse time_pulse_us sha1 invert off
 # Attributes of a Broker that surrounding programs and their hooks use
 _PUBLIC = "hooks limits log log_mask loop settings watch"
 # What programs use of a Bridge
-_OF_BRIDGE = "losses text"
+_OF_BRIDGE = "losses refusals text"
 # Methods of a Broker that its __getattr__ finds
 _FOUND = "bridge client close compact serve subscribe"
 # Methods of a Broker that no program calls

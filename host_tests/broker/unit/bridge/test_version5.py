@@ -242,7 +242,7 @@ class TestMessages(FiveCase):
                 self.broker.publish("a", b"small", qos)
             self.world.turn(3)
             self.assertEqual([each[2] for each in self.sent(remote)], [b"small"] * 3)
-            self.assertEqual(one.refused, {"out/size": 3})
+            self.assertEqual(one.refusals, {"out/size": 3})
             most = 128 if key else 80
             text = f"Bridge 'up': dropped: 207 bytes, and there at most {most}."
             self.assertEqual(self.lines, [text])
@@ -304,7 +304,7 @@ class TestMessages(FiveCase):
                 packet(PUBACK if flags & 2 else PUBREC, packet_id.to_bytes(2, "big") + b"\x87")
             )
         self.world.turn(2)
-        self.assertEqual(one.refused, {"out/refused": 3})
+        self.assertEqual(one.refusals, {"out/refused": 3})
         self.assertEqual(
             self.lines, ["Bridge 'up': dropped: refused there (0x87, not authorized)."]
         )
@@ -328,7 +328,7 @@ class TestTooLarge(FiveCase):
             self.world.turn(10)
             wanted = [ack(PUBACK, 6), ack(PUBREC, 7), ack(PUBACK, 9), ack(PUBACK, 10)]
             self.assertEqual(remote.packets(), wanted)
-            self.assertEqual(sum(one.refused.values()), 4)
+            self.assertEqual(sum(one.refusals.values()), 4)
             text = "Bridge 'up': dropped: a packet of %d bytes, limit max_packet."
             self.assertEqual(self.lines, [text % (3008 + len(prefix))])
             self.assertFalse(remote.stream.closed)
@@ -361,6 +361,23 @@ class TestTooLarge(FiveCase):
         self.world.turn(3)
         self.assertTrue(client.stream.closed)
 
+    def test_the_counters_are_told(self):
+        name = "$SYS/broker/connection/edge/refused/out/size"
+        client = self.world.client("c")
+        client.send(subscribe(1, name, 0))
+        self.bridge(("a", "out", 1), bridge_max_packet_size=128, notifications=True)
+        self.remote()
+        for _ in range(2):
+            self.broker.publish("a", b"x" * 200, 1)
+            self.wait(2)
+        client.answer()
+        self.assertEqual(client.messages, [(name.encode(), b"1", 0)])
+        self.wait(10)
+        client.answer()
+        self.assertEqual(client.messages[1:], [(name.encode(), b"2", 0)])
+        for each in (name, "$SYS/broker/connection/edge/state"):
+            publishing.send(self.broker, each.encode(), b"", 0, True)
+
     def test_bridge_max_packet_size_to_mqtt_3(self):
         one = self.bridge(("a", "out", 1), bridge_max_packet_size=128)
         remote = self.remote()
@@ -369,4 +386,4 @@ class TestTooLarge(FiveCase):
             self.broker.publish("a", b"small", qos)
         self.deliver(remote)
         self.assertEqual(sorted(remote.messages), [(b"a", b"small", 0), (b"a", b"small", 1)])
-        self.assertEqual(one.refused, {"out/size": 2})
+        self.assertEqual(one.refusals, {"out/size": 2})
