@@ -57,5 +57,5 @@ def _tls(board: str, settings: Any, limits: Any, size: int) -> list[tuple[Any, .
     most = min(limits.connections, max(0, (left - none) // (one - none)))
     rows: list[tuple[Any, ...]] = [("tls bears", most, "connections beside the other tables")]
     if not limits.tls_connections:
-        rows.insert(0, ("tls", one, "more, with limit tls_connections 1"))
+        rows.insert(0, ("tls_connections", one, "more, with limit tls_connections 1"))
     return rows

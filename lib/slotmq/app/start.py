@@ -205,7 +205,6 @@ def _check_heap(rows, spare):
     need = sum([row[1] for row in rows])
     limit = {"messages": "message_bytes", "version 5": "subscriptions", "shared": "rx_bytes"}
     limit["access lists"] = "acl_bytes"
-    limit["tls"] = "tls_connections"
     lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
     text = "%s: the tables take %d bytes, and " % (_heap(), need)
     if MICROPYTHON and need + spare > free:

@@ -77,7 +77,7 @@ def users_row(limits):
 def tls_row(n):
     """TLS: its code, the certificate, what the one handshake takes for a moment; and mbedTLS's
     buffers for each connection, measured on the emulated RP2040."""
-    return ("tls", 16000 + n * 24800, n)
+    return ("tls_connections", 16000 + n * 24800, n)
 
 
 def _connections(limits):

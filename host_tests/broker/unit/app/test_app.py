@@ -151,7 +151,9 @@ class TestHeap(Case):
             with self.assertRaises(MemoryError) as caught:
                 over_tls = Limits(tls_connections=1000).rows()
                 app.borrow("app.start", "_check_heap", over_tls, 10240)
-            self.assertIn("lower limit tls_connections (tls take", str(caught.exception))
+            self.assertIn(
+                "lower limit tls_connections (tls_connections take", str(caught.exception)
+            )
 
     def test_a_fragmented_heap_is_reported_as_such(self):
         Broker.too_large = True
