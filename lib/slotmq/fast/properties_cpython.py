@@ -174,6 +174,8 @@ class Quick:
             if five.expires[msg]:
                 return b""
             section = five.props[msg]
+            if section + 3 >> 14:
+                return b""
         text = m.arena.text(m.first[msg])
         split = m.topic_len[msg] + 2
         alias = 0

@@ -456,6 +456,26 @@ class TestProperties(FastCase):
             sender.send(ack(PUBREL, 9))
             self.world.turn(2)
 
+    def test_sections_that_the_fast_path_does_not_know(self):
+        sender = self.client("s", 5, None)
+        receivers = [(level, self.client(f"{level}", level, 1)) for level in (3, 5)]
+        value = b"v" * 16390
+        section = b"\x26\0\1a" + bytes((len(value) >> 8, len(value) & 255)) + value
+        for qos in (0, 1):
+            for _ in range(2):
+                sender.send(self.publish(5, b"p", qos, 9 if qos else 0, section))
+                self.world.turn(3)
+                for level, client in receivers:
+                    (found,) = client.packets()
+                    packet_id = 0
+                    if qos:
+                        at = 7 if level == 5 else 5
+                        packet_id = found[at] << 8 | found[at + 1]
+                        client.send(ack(PUBACK, packet_id))
+                    wanted = self.publish(level, b"p", qos, packet_id, section)
+                    self.assertEqual(bytes(found), wanted)
+                self.world.turn(2)
+
     def test_what_is_wrong_goes_to_the_handlers(self):
         """Twice, cut, no UTF-8, not of PUBLISH: they end the connection."""
         wrong = (
