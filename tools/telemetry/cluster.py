@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from .master import is_connect
 from .session import start
 
 _PACKAGES = ("slotmq_tools", "slotmq", "slotmq_boards")
@@ -25,6 +26,10 @@ _DATA = (".py", ".toml", ".json", ".tsv", ".html")
 def session(master: str | None, settings: dict[str, str] | None = None) -> SparkSession:
     """As session.start, for any master."""
     spark = start(master, settings)
+    if is_connect(master):
+        folder = Path(tempfile.mkdtemp(prefix="slotmq-"))
+        spark.addArtifacts(str(archive(folder / "slotmq.zip")), pyfile=True)
+        return spark
     context = spark.sparkContext
     sent = context.getConf().get("spark.submit.pyFiles", "")
     if not sent and not (context.master or "").startswith("local"):

