@@ -182,7 +182,8 @@ class Bridges:
         most = self.broker.five.packet_max[conn]
         if 0 < most < size:
             with heap.lifted:
-                bridge.refuse("out/size", "%d bytes, and there at most %d" % (size, most))
+                found = size + bridge.growth, most + bridge.growth
+                bridge.refuse("out/size", "%d bytes, and there at most %d" % found)
         return first & bridge.mask()
 
     # Before the fast path, and the end of a connection

@@ -82,9 +82,15 @@ def take(reader, key, value):
 
 def check(reader):
     """What needs the whole file."""
+    names = []
     for each in reader.settings.connections:
         try:
             each.check(reader.limits, reader.settings)
+            remote = each.remote_clientid
+            name = each.local_clientid or remote and "local." + remote
+            if name and name in names:
+                raise ValueError("a local_clientid that no earlier connection has")
+            names.append(name)
             if each.tls_keys() and not reader.is_foreign and not _is_of_board(reader):
                 each.load()
         except ValueError as error:

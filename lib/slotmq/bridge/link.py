@@ -98,6 +98,8 @@ class Bridge:
         self.said = ()  # which of these the log has, for this connection
         self.owed = b""  # acknowledgements of what was skipped
         self.is_mapped = options.is_mapped()
+        more = [len(each.prefixes[1]) - len(each.prefixes[0]) for each in self.outs]
+        self.growth = max(more + [0])  # bytes that a packet grows by on its way out, at most
         self.conn = self.session = _NONE
         self.is_held = False  # has it a slot without a session?
         self.stream = self
@@ -371,9 +373,11 @@ class Bridge:
             low, high = times
             wide = max(1, (self.pause or low * 10) * 3 - low * 10)
             self.pause = min(high * 10, low * 10 + noise() % wide)
-        self.due = self.broker.now + (
-            min(self.pause, _NEXT_ADDRESS) if self.address else self.pause
-        )
+        pause = min(self.pause, _NEXT_ADDRESS) if self.address else self.pause
+        self.due = self.broker.now + pause
+        if options.start_type == "automatic":
+            host, port = options.addresses[self.address]
+            self._log(_NOTICE, "the next attempt in %d s, %s:%d" % (pause // 10, host, port))
 
     def _keep(self):
         # What an open connection needs: SUBSCRIBE for what comes in, and PINGREQ.
@@ -585,7 +589,7 @@ class Bridge:
         conn = self.conn
         most = self.options.bridge_max_packet_size
         five.receive_max[conn] = self.broker.deliveries.window[0]
-        five.packet_max[conn] = most
+        five.packet_max[conn] = most and max(most - self.growth, 1)
         kind = 0
         if most:
             kind = _OTHER

@@ -18,6 +18,7 @@ _IN = const(1)
 _BLOCKED = const(2)
 _EAGAIN = const(11)
 _FIXED = const(7)  # bytes of a head before its topic, at most
+_LENGTH_BYTES = const(4)
 _PUBLISH_TYPE = const(3)
 
 
@@ -85,7 +86,7 @@ class Mapper:
         if have < 2:
             return 2 - have
         at = 1
-        while head[at] & 128:
+        while head[at] & 128 and at < _LENGTH_BYTES:
             at += 1
             if at == have:
                 return 1
@@ -96,8 +97,8 @@ class Mapper:
             return at + 2 - have
         return at + 2 + (head[at] << 8 | head[at + 1]) - have
 
-    def _make(self, is_long=False):
-        # Make the head that leaves. is_long: the topic does not fit, and stays as it is.
+    def _make(self, is_raw=False):
+        # Make the head that leaves. is_raw, or malformed: it stays as it is.
         head = self.head
         made = self.made
         length = shift = 0
@@ -106,32 +107,36 @@ class Mapper:
             length |= (head[at] & 127) << shift
             shift += 7
             at += 1
-            if not head[at - 1] & 128:
+            if not head[at - 1] & 128 or at > _LENGTH_BYTES:
                 break
         made[0] = head[0]
-        if is_long:
-            self.left = length + at - self.have
+        size = head[at] << 8 | head[at + 1]
+        is_raw = is_raw or head[0] >> 4 != _PUBLISH_TYPE
+        if is_raw or head[at - 1] & 128 or length < 2 + size:
+            self.left = max(0, length + at - self.have)
             copy(made, 0, head, 0, self.have)
             self.end = self.have
-        elif head[0] >> 4 != _PUBLISH_TYPE:
-            self.left = length
-            self.end = put_length(made, 1, length)
         else:
             made[0] &= self.mask
-            size = head[at] << 8 | head[at + 1]
             self.left = length - 2 - size
             at += 2
             topic = self._topic(at, size) if size else None  # 0: a topic alias says it
-            old = new = b""
+            less = more = 0  # bytes of the prefixes
+            new = b""
             if topic:
-                old = topic.prefixes[self.side]
                 new = topic.prefixes[1 - self.side]
-            more = len(new) - len(old)
-            end = put_u16(made, put_length(made, 1, length + more), size + more)
-            copy(made, end, new, 0, len(new))
-            end += len(new)
-            copy(made, end, head, at + len(old), size - len(old))
-            self.end = end + size - len(old)
+                less = len(topic.prefixes[self.side])
+                more = len(new)
+                if size < less:  # `a/#` matches `a`: `b/` makes it `b`
+                    less -= 1
+                    more -= 1
+                if more + size <= less:  # no topic would be left: it keeps its own
+                    less = more = 0
+            size -= less
+            end = put_u16(made, put_length(made, 1, length + more - less), size + more)
+            copy(made, end, new, 0, more)
+            copy(made, end + more, head, at + less, size)
+            self.end = end + more + size
         self.have = self.at = 0
 
     def _topic(self, at, size):

@@ -103,6 +103,8 @@ class Options:
             raise ValueError("an address")
         if not self.topics:
             raise ValueError("a topic")
+        if self.remote_password is not None and self.remote_username is None:
+            raise ValueError("remote_username for remote_password")
         if settings.mqtt_versions != 5:
             raise ValueError("mqtt_versions 5: No Local and RETAIN need its code")
         if 0 < self.bridge_max_packet_size < _SMALLEST:

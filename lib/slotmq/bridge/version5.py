@@ -149,6 +149,8 @@ def entered(bridge):
     broker.conns.level[conn] = 5
     five.receive_max[conn] = min(remote.get(RECEIVE_MAX, 65535), broker.deliveries.window[0])
     most = min(remote.get(LARGEST, _NEVER), bridge.options.bridge_max_packet_size or _NEVER)
+    if most < _NEVER:
+        most = max(most - bridge.growth, 1)
     five.packet_max[conn] = 0 if most >= _NEVER else most
     aliases = five.aliases
     own = min(bridge.options.bridge_max_topic_alias, aliases.most)

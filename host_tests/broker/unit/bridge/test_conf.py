@@ -126,6 +126,10 @@ class TestKeys(unittest.TestCase):
             self.refused(BEGIN + "topic " + value, 4, "topic", "expected ")
         for value in ("0", "9 2", "1 2 3", "x", ""):
             self.refused(BEGIN + "restart_timeout " + value, 4, "restart_timeout", "expected ")
+        self.refused(BEGIN + "password p", 1, "connection", "remote_username for remote_password")
+        two = BEGIN + "clientid c\nconnection two\naddress g\ntopic a\n"
+        for line in ("clientid c", "local_clientid local.c"):
+            self.refused(two + line, 5, "connection", "a local_clientid that no earlier")
         self.refused(BEGIN + "mqtt_versions 3", 1, "connection", "mqtt_versions 5")
         self.refused(BEGIN + "topic " + "x" * 300, 1, "connection", "topic_bytes")
         many = "".join(f"connection b{k}\naddress h\ntopic a\n" for k in range(5))

@@ -84,13 +84,18 @@ class TestConnecting(BridgeCase):
 
     def test_the_next_address_is_tried_and_then_the_first_again(self):
         self.network.down.add(1)
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 4
         self.bridge(("a/#",), addresses=("h:1", "h:2"), restart_timeout=5)
+        self.assertEqual(lines[1:], ["Bridge 'up': the next attempt in 1 s, h:2."])
         self.wait(2)
         self.assertEqual(self.network.addresses, [("h", 1), ("h", 2)])
         remote = self.remote()
         self.network.down.clear()
         remote.leave()
         self.world.turn(3)
+        self.assertEqual(lines[-1], "Bridge 'up': the next attempt in 5 s, h:1.")
         self.wait(6)
         self.assertEqual(self.network.addresses[2:], [("h", 1)])
 

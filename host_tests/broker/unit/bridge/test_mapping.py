@@ -65,6 +65,27 @@ class TestMapper(unittest.TestCase):
             for step, room in ((1, 640), (640, 640), (50, 7)):
                 self.assertEqual(self.moved(1, sent, step, room), sent)
 
+    def test_a_topic_that_is_shorter_than_the_prefix(self):
+        """`here/#` matches `here`, too, and no packet may have an empty topic."""
+        for there, names in (("far/", ("far", "far/", "far/x")), ("", ("here", "here/", "x"))):
+            topics = [Topic("#", "both", 1, "here/", there)]
+            sent = [publish(name, b"x", 1, 7) for name in ("here", "here/", "here/x")]
+            out = bytearray(200)
+            n = Mapper(topics, 0, 64).move(b"".join(sent), 0, sum(map(len, sent)), out, 0, 200)
+            found = [read_publish(data) for data in split(out[:n])[0]]
+            self.assertEqual(found, [(name.encode(), b"x", 1, 7) for name in names])
+
+    def test_what_is_malformed_stays_as_it_is(self):
+        topic = b"there/long/a/x"
+        for sent in (
+            b"\x30\x05\0\x0e" + topic,  # a topic that is longer than the packet
+            b"\x30\x01\0\x0e" + topic,
+            b"\x30\xff\xff\xff\xff\x01\0\x0e" + topic + b"x" * 80,  # five bytes of length
+            b"\x40\xff\xff\xff\xff\xff\xff\x01" + topic,
+        ):
+            for step, room in ((1, 640), (640, 640), (50, 7)):
+                self.assertEqual(self.moved(1, sent, step, room), sent)
+
 
 class Bridge:
     options = Options

@@ -378,6 +378,28 @@ class TestTooLarge(FiveCase):
         for each in (name, "$SYS/broker/connection/edge/state"):
             publishing.send(self.broker, each.encode(), b"", 0, True)
 
+    def test_a_prefix_counts_for_the_size_of_a_packet(self):
+        for key, answer in (("mqttv50", accept(b"\x27\0\0\0\x80")), ("mqttv311", b"\x20\2\0\0")):
+            limit = {} if key == "mqttv50" else {"bridge_max_packet_size": 128}
+            options = {"bridge_protocol_version": key, "remote_clientid": key} | limit
+            one = self.bridge(("#", "out", 1, "a/", "far/away/"), **options)
+            remote = self.remote(answer)
+            room = 128 - 2 - 2 - len("far/away/1") - 2 - (key == "mqttv50")
+            for size in (room, room + 1, 100, 1):
+                self.broker.publish("a/1", b"x" * size, 1)
+            self.world.turn(3)
+            sizes = []
+            for _ in range(6):
+                for data in remote.packets():
+                    sizes.append(len(data))
+                    at = 4 + data[3]
+                    remote.send(ack(PUBACK, data[at] << 8 | data[at + 1]))
+                self.world.turn(2)
+            self.assertEqual(sizes, [128, 128 - room + 100, 128 - room + 1])
+            self.assertEqual(one.refusals, {"out/size": 1})
+            self.broker.end(one.conn, 9)
+            self.world.turn(2)
+
     def test_bridge_max_packet_size_to_mqtt_3(self):
         one = self.bridge(("a", "out", 1), bridge_max_packet_size=128)
         remote = self.remote()
