@@ -29,7 +29,7 @@ class Broker:
         self.told = []
         self.opened = []
         self.stopped = False
-        self.watched = self.owners = self.acl = None
+        self.watched = self.owners = self.acl = self.five = None
 
     def listen(self, host, port, most, options=None):
         if (host, port) in Broker.errors:
