@@ -33,7 +33,26 @@ def check(file: Path, board: str) -> tuple[list[str], list[str]]:
         return [f"{file}: {error}"], reader.warnings
     if board == "HOST":
         reader.warnings += missing(settings)
+        if errors := _of_bridges(settings):
+            return errors, reader.warnings
     return _in_its_files(settings, reader.limits, board), reader.warnings
+
+
+def _of_bridges(settings: Any) -> list[str]:
+    # The errors in keys of TLS of each bridge, if its files are on this computer
+    found: list[str] = []
+    for each in settings.connections:
+        try:
+            if all(Path(file).exists() for file in _files(each)):
+                each.load()
+        except ValueError as error:
+            found.append(f"{each.place}: connection: expected {error}, for {each.name}")
+    return found
+
+
+def _files(bridge: Any) -> list[str]:
+    names = "bridge_cafile", "bridge_capath", "bridge_certfile", "bridge_keyfile"
+    return [getattr(bridge, name) for name in names if getattr(bridge, name)]
 
 
 def _in_its_files(settings: Any, limits: Any, board: str) -> list[str]:
@@ -76,6 +95,7 @@ def missing(settings: Any) -> list[str]:
     needed += [
         Path(path) for each in settings.listeners for path in tls_listeners.missing(each[3])
     ]
+    needed += [Path(file) for each in settings.connections for file in _files(each)]
     files = [dest[5:].strip() for dest in settings.log_dest if dest[:5] == "file "]
     needed += [Path(file).parent for file in [*files, settings.pid_file] if file]
     if settings.persistence:

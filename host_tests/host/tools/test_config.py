@@ -132,6 +132,18 @@ class TestCheck:
         assert re.findall(r"/(\w+):2: expected", result.stderr) == ["first", "second"]
         assert f"warning: {tmp_path}/third: not on this computer" in result.stderr
 
+    def test_tls_of_a_bridge(self, tmp_path: Path) -> None:
+        bridge = ("connection up", "address localhost:8883", "topic #")
+        file = conf(tmp_path, *bridge, f"bridge_cafile {tmp_path}/ca.crt")
+        result = slotmq("config", "check", file)
+        assert result.stderr.startswith(f"warning: {tmp_path}/ca.crt: not on this computer")
+        assert result.exit_code == 0
+        (tmp_path / "ca.crt").write_text("no certificate")
+        for line in (f"bridge_cafile {tmp_path}/ca.crt", "bridge_insecure true"):
+            result = slotmq("config", "check", conf(tmp_path, *bridge, line))
+            assert "connection: expected bridge_cafile" in result.stderr
+            assert result.exit_code == 1
+
     @pytest.mark.parametrize("key", ["password_file", "acl_file"])
     def test_a_folder_in_place_of_a_file(self, key: str, tmp_path: Path) -> None:
         result = slotmq("config", "check", conf(tmp_path, f"{key} {tmp_path}"))

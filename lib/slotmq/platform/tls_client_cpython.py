@@ -59,7 +59,7 @@ def _set_key(context, identity, key):
 def reason(error):
     """An error of TLS as text."""
     text = getattr(error, "verify_message", None) or getattr(error, "reason", None)
-    return str(text or error).replace("_", " ").lower()
+    return str(text or error).replace("_", " ").lower().rstrip(".")
 
 
 class Pipe:
