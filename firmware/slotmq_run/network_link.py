@@ -12,11 +12,15 @@ try:
     import network
 except ImportError:
     network = None  # type: ignore[assignment]
+try:
+    from micropython import const
+except ImportError:  # not on MicroPython
+    const = int
 
-_JOIN_MS = 20000  # longest time of an attempt, DHCP included
-_PAUSE_MS = 1000
-_LONGEST_PAUSE_MS = 30000
-_MASK = 0x3FFFFFFF
+_JOIN_MS = const(20000)  # longest time of an attempt, DHCP included
+_PAUSE_MS = const(1000)
+_LONGEST_PAUSE_MS = const(30000)
+_MASK = const(0x3FFFFFFF)
 made: list = []  # the link of the last make()
 
 

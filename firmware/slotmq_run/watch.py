@@ -8,14 +8,18 @@ try:
     import machine
 except ImportError:
     machine = None  # type: ignore[assignment]
+try:
+    from micropython import const
+except ImportError:  # not on MicroPython
+    const = int
 
 OFF, UP, JOINING, ALARM = 0, 1, 2, 3
-_BLINK_MS = 500
-_ALARM_MS = 100
+_BLINK_MS = const(500)
+_ALARM_MS = const(100)
 # RP2040 and RP2350: the watchdog's control register, and its ENABLE bit
 _CONTROL = {"RP2040": 0x40058000, "RP2350": 0x400D8000}
-_ENABLE = 1 << 30
-_LONGEST_MS = 0x7FFFFFF
+_ENABLE = const(1 << 30)
+_LONGEST_MS = const(0x7FFFFFF)
 
 
 def timeout(config):

@@ -13,6 +13,7 @@ __all__ = ("Broker", "Limits", "Settings")
 
 class Limits:
     connections: int
+    tls_connections: int
     sessions: int
     subscriptions: int
     nodes: int

@@ -5,42 +5,8 @@ once the broker listens, and from $SLOTMQ_SIGNALS_FD the signals sent to this pr
 Exit status 70: the code does not fit the heap, and no heap is left to print that.
 """
 
-import builtins
 import os
 import sys
-
-_LARGE = 1 << 18  # bytes of a table that gets pages of its own
-_BELOW = 1 << 28  # how far below the heap they begin
-
-
-def pages():
-    """A bytearray() whose large ones are pages that take no memory until somebody uses them, so
-    most of a computer's tables are not resident; None: this MicroPython cannot make them.
-
-    They lie just below the heap, since the inner loops keep distances in 31 bits."""
-    try:
-        import ffi
-        import uctypes
-
-        mmap = ffi.open(None).func("P", "mmap", "PLiiiL")
-    except (ImportError, OSError):
-        return None
-    top = [(uctypes.addressof(bytearray(1)) - _BELOW) & ~0xFFF]
-
-    def make(*args):
-        n = args[0] if args else 0
-        if not isinstance(n, int) or n < _LARGE:
-            return own(*args)
-        size = (n + 0xFFF) & ~0xFFF
-        top[0] -= size
-        address = mmap(top[0], size, 3, 0x22, -1, 0)  # private, anonymous
-        return uctypes.bytearray_at(address, n) if address == top[0] else own(*args)
-
-    return make
-
-
-own = builtins.bytearray
-builtins.bytearray = pages() or own  # until the tables are made
 
 try:
     from slotmq import app
@@ -59,7 +25,6 @@ _BY_SIGNAL = {1: "reload", 2: "stop", 10: "compact", 12: "dump_tree", 15: "stop"
 
 def announce(broker):
     """Start to handle signals, and report to the launcher, if any, that the broker listens."""
-    builtins.bytearray = own
     signals_fd = os.getenv("SLOTMQ_SIGNALS_FD")
     if signals_fd:
         signals = open(int(signals_fd), "rb")  # noqa: SIM115 - stays open

@@ -17,6 +17,7 @@ from pathlib import Path
 from . import orders
 
 BOOT = Path(__file__).with_name("boot_micropython.py")
+_LARGE_KB = 1024  # more than a board has
 _STDIN, _STDERR = 0, 2
 _NO_HEAP = 70  # exit status of BOOT: the code does not fit the heap
 
@@ -37,6 +38,11 @@ def run_here(argv: list[str], ready: Callable[[], None]) -> int:
     return status
 
 
+def boot(heap_kb: int) -> Path:
+    """What MicroPython runs."""
+    return BOOT if heap_kb < _LARGE_KB else BOOT.with_name("pages_micropython.py")
+
+
 def run_micropython(
     argv: list[str], heap_kb: int, ready: Callable[[], None], *, relay: bool
 ) -> int:
@@ -46,7 +52,7 @@ def run_micropython(
     from .. import micropython
     from ..pack import mpy
 
-    command = micropython.command(32, heap_kb, BOOT, [*argv, "--orders"])
+    command = micropython.command(32, heap_kb, boot(heap_kb), [*argv, "--orders"])
     imports = mpy.build_for(micropython.find(32))
     status = supervise(command, micropython.environment(imports), ready, relay=relay)
     if status != _NO_HEAP:

@@ -9,12 +9,15 @@ _NONE = const(0xFFFF)
 def may_hold(broker, session, msg, new_size, freed, n):
     """May a session have one message more? msg: its slot, or NONE; new_size: its bytes if it has
     no slot yet; freed: blocks that were freed for it; n: how many deliveries it takes, or NONE:
-    one, and max_queued_bytes must be checked.
+    one, and max_queued_bytes must be checked. n < 0: how many deliveries, `msg` at most, may be in
+    flight?
 
     A session gets at most max_session_share of the deliveries, and of the message slots and blocks
     that retained messages leave. Once max_offline_share of these is in use, sessions without a
     connection get nothing more, and each other session at most an equal part of the rest. A
     session without any message may have one while it is connected."""
+    if n < 0:
+        return _within_bytes(broker, session, msg)
     if n == _NONE and _has_queued(broker, session, broker.settings.max_queued_bytes):
         return False
     sessions = broker.sessions
@@ -66,7 +69,7 @@ def _has_queued(broker, session, most):
     return most <= 0
 
 
-def within_bytes(broker, session, most):
+def _within_bytes(broker, session, most):
     """How many of the session's first deliveries, `most` at most, may be in flight with
     max_inflight_bytes? As in mosquitto, a message may begin below the limit and end above it."""
     deliveries = broker.deliveries

@@ -214,15 +214,12 @@ def may_hold(broker, session, msg, size, freed, n):
 
 
 def ask_quota(broker, session, msg, size, freed, n, answer):
-    """What may_hold() of delivery/quota.py says; n < 0: within_bytes(), whose `most` is msg.
-    `answer` if there is no heap for it. (No tuple of arguments: the heap may be locked.)"""
+    """What may_hold() of delivery/quota.py says, or `answer` if there is no heap for it. (No tuple
+    of arguments: the heap may be locked.)"""
     heap.lift()
     try:
         quota = ondemand.take("delivery.quota", broker.now)
-        if n < 0:
-            answer = quota.within_bytes(broker, session, msg)
-        else:
-            answer = quota.may_hold(broker, session, msg, size, freed, n)
+        answer = quota.may_hold(broker, session, msg, size, freed, n)
     except MemoryError:
         pass
     heap.drop()

@@ -628,7 +628,7 @@ def put(c, g5, conn: int, entry: int) -> int:
     skip = 0  # bytes of the chain that are not sent
     alias = 0
     if not flags & 4 and ptr16(int(g) - g[_G_OFFERED])[conn]:
-        read_topic(c, g5, block, topic_len)
+        _topic_into(c, g5, block, topic_len)
         alias = int(alias_for(g5, conn, g5, _SCRATCH + 2, topic_len))
         if alias < 0:
             return 2
@@ -720,7 +720,7 @@ def put(c, g5, conn: int, entry: int) -> int:
 
 
 @micropython.viper
-def read_topic(c, g5, block: int, n: int):
+def _topic_into(c, g5, block: int, n: int):
     # Copies the topic of a message, whose first block it is, to `scratch`.
     o = ptr32(c)
     g = ptr32(g5)

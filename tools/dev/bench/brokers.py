@@ -19,6 +19,7 @@ from ... import boards, micropython
 from ...errors import ToolError
 from ...pack import mpy
 from ...ports import free_port
+from ...run import launcher
 from ..peers import mosquitto, node
 from . import tls
 from .client import Address
@@ -26,7 +27,6 @@ from .client import Address
 _SERVERS = Path(__file__).with_name("servers")
 HOST = "127.0.0.1"
 _BOARD = "HOST"
-_BOOT = Path(__file__).parents[2] / "run/boot_micropython.py"
 _START_S = 240  # enough for valgrind on a busy machine
 _STOP_S = 10
 # Records everything in files
@@ -90,7 +90,8 @@ def slotmq_on_micropython(bits: int, port: int, conf: Path | None = None) -> Sta
     """slotmq with the limits of HOST, started without tools/run/launcher.py."""
     found = micropython.find(bits)
     argv = _slotmq_options(port, conf)
-    command = micropython.command(bits, boards.load(_BOARD).heap_kb, _BOOT, argv)
+    heap_kb = boards.load(_BOARD).heap_kb
+    command = micropython.command(bits, heap_kb, launcher.boot(heap_kb), argv)
     return Start(command, micropython.environment(mpy.build_for(found)))
 
 

@@ -21,8 +21,6 @@ from .cluster import environment, kill_tree
 _SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
 
 pytestmark = pytest.mark.timeout(600)
-pytest.importorskip("grpc")
-pytest.importorskip("grpc_status")
 
 
 def test_ingest_over_spark_connect(tmp_path: Path) -> None:
