@@ -28,17 +28,19 @@ def announce(broker):
     signals_fd = os.getenv("SLOTMQ_SIGNALS_FD")
     if signals_fd:
         signals = open(int(signals_fd), "rb")  # noqa: SIM115 - stays open
-        broker.loop.watch(signals, lambda _: obey(broker, signals.read(128)[0]))
+        broker.loop.watch(signals, lambda _: obey(broker, signals.read(128)))
     ready_fd = os.getenv("SLOTMQ_READY_FD")
     if ready_fd:
         with open(int(ready_fd), "wb") as line:
             line.write(b"\n")
 
 
-def obey(broker, number):
-    """Handle a signal that was sent to this process instead of to the launcher."""
+def obey(broker, line):
+    """Handle a signal that was sent to this process instead of to the launcher. line: of the
+    signalfd; None: there is none."""
     try:
-        getattr(broker, _BY_SIGNAL[number])()
+        if line:
+            getattr(broker, _BY_SIGNAL[line[0]])()
     except (MemoryError, OSError) as error:
         print("slotmq: signal not obeyed:", error, file=sys.stderr)
 

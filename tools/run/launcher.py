@@ -30,7 +30,7 @@ def run_here(argv: list[str], ready: Callable[[], None]) -> int:
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # as on MicroPython
-    order_in, order_out = os.pipe()
+    order_in, order_out = orders.pipe()
     os.dup2(order_in, _STDIN)
     os.close(order_in)
     orders.pass_on_signals(order_out)
@@ -70,7 +70,7 @@ def supervise(
     It reads the signals that are sent to itself from $SLOTMQ_SIGNALS_FD. It inherits stdout and
     stderr; with `relay` its output goes through this process, so that `ready` may redirect it.
     """
-    order_in, order_out = os.pipe()
+    order_in, order_out = orders.pipe()
     ready_in, ready_out = os.pipe()
     output_in, output_out = os.pipe() if relay else (None, None)
     orders.pass_on_signals(order_out)

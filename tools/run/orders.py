@@ -25,6 +25,16 @@ BY_SIGNAL = {
 }
 
 
+def pipe() -> tuple[int, int]:
+    """-> the descriptors to read orders from and to write them to.
+
+    Neither blocks: if a turn registers streams, MicroPython's ipoll() may report one twice."""
+    found = os.pipe()
+    for line in found:
+        os.set_blocking(line, False)
+    return found
+
+
 @contextmanager
 def for_child() -> Iterator[tuple[int, ...]]:
     """Block the signals in this block's child process; yield a signalfd it can read them from.
@@ -38,7 +48,7 @@ def for_child() -> Iterator[tuple[int, ...]]:
     libc.sigemptyset(numbers)
     for number in BY_SIGNAL:
         libc.sigaddset(numbers, number)
-    line = libc.signalfd(-1, numbers, os.O_CLOEXEC)
+    line = libc.signalfd(-1, numbers, os.O_CLOEXEC | os.O_NONBLOCK)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, BY_SIGNAL)
     try:
         yield (line,)
@@ -55,7 +65,6 @@ def ignore_signals() -> None:
 
 def pass_on_signals(line: int) -> None:
     """Handle each of the signals by writing its order to the descriptor `line`."""
-    os.set_blocking(line, False)
 
     def order(number: int, _frame: FrameType | None) -> None:
         with suppress(BrokenPipeError, BlockingIOError):  # it has ended, or the pipe is full

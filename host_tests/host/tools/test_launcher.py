@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools.ports import free_port
+from slotmq_tools.run import orders
 
 TIMEOUT_S = 20
 
@@ -29,6 +30,7 @@ if len(sys.argv) > 2:
     exec(sys.argv[2])
 os.write(int(os.environ["SLOTMQ_READY_FD"]), b"!")
 note("listening")
+os.set_blocking(0, True)
 order = True
 while order and order != b"s":
     order = os.read(0, 1)
@@ -119,6 +121,14 @@ def test_a_signal_to_stop_becomes_an_order_and_the_status_is_0(
     run.process.send_signal(number)
     assert run.process.wait(TIMEOUT_S) == 0
     assert run.noted()[-2:] == ["order s", "end"]
+
+
+def test_a_broker_that_is_told_of_an_order_that_is_not_there_does_not_wait() -> None:
+    order_in, order_out = orders.pipe()
+    with pytest.raises(BlockingIOError):
+        os.read(order_in, 1)
+    os.close(order_in)
+    os.close(order_out)
 
 
 def test_a_signal_before_the_broker_listens_is_not_lost(start: Callable[..., Run]) -> None:

@@ -230,11 +230,10 @@ class Tls:
             self.ready, self.reading = self.reading, self.ready
             while self.reading:
                 stream = self.reading.pop()
+                self.ready.add(stream)  # until it is read
                 if stream.mask & _IN:
                     self.handle(stream.sock)
                     timeout_ms = 0
-                else:
-                    self.ready.add(stream)
             heap.drop()
         return self.inner_ipoll(timeout_ms)
 
