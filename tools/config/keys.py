@@ -51,6 +51,8 @@ client's certificate; no password is asked for
 use_subject_as_username|=|of the listener above it: `true`: the user is the whole subject in it
 tls_version|=|of the listener above it: the lowest version, `tlsv1.2` or `tlsv1.3`
 ciphers|=|of the listener above it: the ciphers of TLS 1.2, as `openssl ciphers` takes them
+ciphers_tls1.3|=|of the listener above it: those of TLS 1.3, with colons between them; with \
+CPython 3.15
 psk_file|=|of the listener above it, which speaks TLS with [shared keys](tls.md#shared-keys), \
 with CPython 3.13: lines `IDENTITY:KEY`, the key in hexadecimal digits
 psk_hint|=|of the listener above it: what it tells clients beside that

@@ -30,7 +30,7 @@ KEYS = [
     name for name in (line.split()[0] for line in FIELDS.splitlines()) if name not in _EXCLUDED
 ]
 _OVERHEAD = 20  # bytes of a PUBLISH besides topic and payload
-_ERROR = re.compile(r".*?:(\d+): (\w+): (.*)")
+_ERROR = re.compile(r".*?:(\d+): ([\w.]+): (.*)")
 
 
 def make(scenario: Scenario) -> tuple[Limits, Settings]:

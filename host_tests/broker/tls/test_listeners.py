@@ -188,6 +188,28 @@ class TestFiles:
             for line, text in zip(found, wanted, strict=True):
                 assert line.startswith(text), found
 
+    def test_the_ciphers_of_tls_1_3(
+        self, certs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """CPython 3.15 has a method for them; an older one says so."""
+        lines = *lines_of(certs), "ciphers_tls1.3 NONE-OF-THEM"
+        if not hasattr(ssl.SSLContext, "set_ciphersuites"):
+            (error,) = self.errors(tmp_path, *lines)
+            assert error.startswith("4: ciphers_tls1.3: not served: this needs CPython 3.15; ")
+        asked = []
+
+        def choose(_: ssl.SSLContext, names: str) -> None:
+            asked.append(names)
+            if "NONE" in names:
+                raise ssl.SSLError("No cipher suite can be selected.")
+
+        monkeypatch.setattr(ssl.SSLContext, "set_ciphersuites", choose, raising=False)
+        (error,) = self.errors(tmp_path, *lines)
+        assert error.startswith("4: ciphers_tls1.3: expected names of ciphers of TLS 1.3 ")
+        best = "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256"
+        assert self.errors(tmp_path, *lines[:2], f"ciphers_tls1.3 {best}") == []
+        assert asked == ["NONE-OF-THEM", best]
+
     def test_the_start_ends_with_that_line(
         self, foreign: Path, certs: Path, tmp_path: Path
     ) -> None:

@@ -49,6 +49,7 @@ use_identity_as_username live flag_
 use_subject_as_username live flag_
 tls_version live word_ tlsv1.2 tlsv1.3
 ciphers live text_
+ciphers_tls1.3 live text_
 psk_file live file_
 psk_hint live text_
 pid_file start text

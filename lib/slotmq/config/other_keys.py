@@ -30,8 +30,6 @@ ignored|websockets_log_level=0|`log_type` chooses the lines about WebSockets as 
 ignored|mptcp=false|the listener accepts plain TCP, which such clients use too
 ignored|check_retain_source|a retained message stays when its publisher loses the right to it
 ignored|retain_expiry_interval|expired retained messages are removed at once
-refused|ciphers_tls1.3|Python cannot choose among the ciphers of TLS 1.3, all of which are good; \
-`ciphers` is for TLS 1.2
 refused|tls_engine tls_engine_kpass_sha1 tls_keyform|a key is read from `keyfile` in PEM only
 refused|disable_client_cert_date_checks=false|expired certificates of clients are always refused
 refused|enable_proxy_protocol proxy_protocol_v2_require_tls=false|there is no PROXY protocol; \
@@ -58,8 +56,7 @@ refused|local_password|`local_username` is what the bridge may do here; it does 
 refused|bridge_reload_type=lazy|a restart takes over changes of bridges
 refused|bridge_mptcp=false bridge_tcp_keepalive bridge_tcp_user_timeout|`keepalive_interval` \
 finds a dead connection
-refused|bridge_ciphers_tls1.3|Python cannot choose among the ciphers of TLS 1.3, all of which are \
-good; `bridge_ciphers` is for TLS 1.2
+refused|bridge_ciphers_tls1.3|the ciphers of TLS 1.3 are all good; `bridge_ciphers` is for TLS 1.2
 refused|bridge_require_ocsp=false|Python cannot ask for OCSP
 """
 

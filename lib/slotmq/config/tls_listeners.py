@@ -38,8 +38,8 @@ def _note(reader):
     text = None
     if (MICROPYTHON or is_of_board(reader)) and reader.key not in _OF_ALL.split():
         text = "with TLS this needs CPython"
-    elif reader.key[:4] == "psk_" and not ondemand.take("platform.tls_cpython", 0).HAS_PSK:
-        text = "TLS with shared keys needs CPython 3.13; `certfile` and `keyfile` serve TLS"
+    elif not MICROPYTHON:
+        text = ondemand.take("platform.tls_cpython", 0).lacking(reader.key)
     if text:
         ondemand.take("config.other_keys", 0).refuse(reader, reader.key, text)
     _place(reader)

@@ -24,7 +24,6 @@ _IN = 1
 _OUT = 4
 _GONE = 8 | 16 | 32
 _LOST = 9
-HAS_PSK = hasattr(ssl.SSLContext, "set_psk_server_callback")
 _PIECE = 65536  # bytes of one recv(), and of plaintext in one write()
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 # Short names of what a subject consists of; others keep their long ones
@@ -278,6 +277,24 @@ def accept(loop, accept_plain, own):
     return accept_tls
 
 
+def lacking(key):
+    """Why this Python cannot serve a key of a listener; None: it can."""
+    method, text = _LATER.get(key, (None, None))
+    return text if method and not hasattr(ssl.SSLContext, method) else None
+
+
+_PSK = "TLS with shared keys needs CPython 3.13; `certfile` and `keyfile` serve TLS"
+# What older ones do not have: a method of SSLContext, and what to say without it
+_LATER = {
+    "psk_file": ("set_psk_server_callback", _PSK),
+    "psk_hint": ("set_psk_server_callback", _PSK),
+    "ciphers_tls1.3": (
+        "set_ciphersuites",
+        "this needs CPython 3.15; the ciphers of TLS 1.3 are all good, `ciphers` is for TLS 1.2",
+    ),
+}
+
+
 def make_context(own):
     """-> the SSLContext of a listener with these settings, errors as (key, what was expected), and
     warnings as (key, text). None if there are errors."""
@@ -292,6 +309,7 @@ def make_context(own):
         "dhparamfile": context.load_dh_params,
         "psk_file": lambda path: _load_psk(context, path, own["psk_hint"]),
         "ciphers": context.set_ciphers,
+        "ciphers_tls1.3": lambda names: context.set_ciphersuites(names),
     }
     for key in steps:
         if own.get(key):
@@ -314,6 +332,7 @@ _EXPECTED = {
     "dhparamfile": "a file of `openssl dhparam`",
     "psk_file": "a file of identities and keys",
     "ciphers": "names of ciphers, as `openssl ciphers` takes them",
+    "ciphers_tls1.3": "names of ciphers of TLS 1.3 with colons between them",
 }
 
 
