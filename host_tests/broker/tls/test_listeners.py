@@ -68,6 +68,21 @@ class TestHandshake:
         assert handshake(served, "-tls1_2")[0] != 0
         assert handshake(served, "-tls1_3")[0] == 0
 
+    def test_parameters_of_dhe(self, tmp_path: Path) -> None:
+        """Only RSA's DHE ciphers have them, and without the file no handshake takes place."""
+        of_rsa(tmp_path)
+        make = ["openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt"]
+        subprocess.run([*make, "group:ffdhe2048", "-out", str(tmp_path / "dh")], check=True)
+        found = []
+        for name, more in (("without", ()), ("with", (f"dhparamfile {tmp_path}/dh",))):
+            cipher = "DHE-RSA-AES128-GCM-SHA256"
+            lines = [*lines_of(tmp_path), f"ciphers {cipher}"]
+            served = Served(tmp_path / name, "cpython", lines, more)
+            status, text = handshake(served, "-tls1_2")
+            served.stop()
+            found.append((status == 0, cipher in text))
+        assert found == [(False, False), (True, True)]
+
     def test_a_client_without_tls_is_told_nothing(self, serve: Serve, certs: Path) -> None:
         served = serve()
         with served.connect() as sock:
@@ -103,6 +118,20 @@ class TestUsers:
             assert served.refuses(other)
         served.log("TLS: peer did not return a certificate", "No client certification received")
         served.log("TLS: unable to get local issuer certificate", "TLS: The certificate is not ")
+
+    def test_a_folder_of_cas(
+        self, serve_on_cpython: Serve, certs: Path, foreign: Path, tmp_path: Path
+    ) -> None:
+        folder = tmp_path / "cas"
+        folder.mkdir()
+        (folder / "ca.crt").write_bytes((certs / "ca.crt").read_bytes())
+        subprocess.run(["openssl", "rehash", str(folder)], check=True)
+        served = serve_on_cpython(f"capath {folder}", "require_certificate true")
+        with served.client(context(certs, "alice")):
+            pass
+        stranger = context(certs)
+        stranger.load_cert_chain(foreign / "alice.crt", foreign / "alice.key")
+        assert served.refuses(stranger)
 
     @pytest.mark.parametrize(
         ("key", "user"),
@@ -357,6 +386,13 @@ def expired(folder: Path, to: Path) -> None:
     one = _sign(folder, builder.not_valid_after(now - timedelta(1)))
     (to / "server.crt").write_bytes(one.public_bytes(serialization.Encoding.PEM))
     (to / "server.key").write_bytes((folder / "server.key").read_bytes())
+
+
+def of_rsa(folder: Path) -> None:
+    """A certificate that signs itself, with an RSA key."""
+    name = "-x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1"
+    files = "-keyout", str(folder / "server.key"), "-out", str(folder / "server.crt")
+    subprocess.run(["openssl", "req", *name.split(), *files], check=True, capture_output=True)
 
 
 def encrypted(folder: Path, to: Path) -> None:
