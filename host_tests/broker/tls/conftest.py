@@ -1,5 +1,6 @@
 """A folder of `slotmq certs`, and brokers that serve TLS with it."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,13 @@ def made(folder: Path, *options: str) -> Path:
     result = CliRunner().invoke(main, ["certs", str(folder), *options])
     assert result.exit_code == 0, result.output
     return folder
+
+
+def of_rsa(folder: Path) -> None:
+    """A certificate of a server that signs itself, with an RSA key."""
+    name = "-x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1"
+    files = "-keyout", str(folder / "server.key"), "-out", str(folder / "server.crt")
+    subprocess.run(["openssl", "req", *name.split(), *files], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from slotmq_tools.dev.peers import mosquitto
 from ...support.program import CONNECT, TIMEOUT_S, conf
 from ..wire import codec
 from .client import Served, context, ends, lines_of, received
-from .conftest import made
+from .conftest import made, of_rsa
 
 Serve = Callable[..., Served]
 OPENSSL = ["openssl", "s_client", "-brief", "-connect"]
@@ -141,7 +141,7 @@ class TestUsers:
         self, key: str, user: str, serve: Serve, certs: Path, tmp_path: Path, runtime: str
     ) -> None:
         if runtime == "micropython" and key == "use_subject_as_username":
-            return  # refused: test_what_micropython_cannot_do
+            return  # refused: test_what_micropython_refuses
         rules = tmp_path / "rules"
         rules.write_text(f"user {user}\ntopic read own\n")
         passwd.put(tmp_path / "users", "bob", "secret")
@@ -265,6 +265,11 @@ class TestFiles:
         assert len(found) == 1
         assert found[0].startswith(f"{file}:2: certfile: the certificate is not valid after ")
 
+    def test_the_start_warns(self, serve: Serve, certs: Path, tmp_path: Path) -> None:
+        expired(certs, tmp_path)
+        served = serve(folder=tmp_path)
+        served.log("certfile: the certificate is not valid after ")
+
 
 class TestReload:
     def test_new_connections_get_the_new_certificate(
@@ -386,13 +391,6 @@ def expired(folder: Path, to: Path) -> None:
     one = _sign(folder, builder.not_valid_after(now - timedelta(1)))
     (to / "server.crt").write_bytes(one.public_bytes(serialization.Encoding.PEM))
     (to / "server.key").write_bytes((folder / "server.key").read_bytes())
-
-
-def of_rsa(folder: Path) -> None:
-    """A certificate that signs itself, with an RSA key."""
-    name = "-x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1"
-    files = "-keyout", str(folder / "server.key"), "-out", str(folder / "server.crt")
-    subprocess.run(["openssl", "req", *name.split(), *files], check=True, capture_output=True)
 
 
 def encrypted(folder: Path, to: Path) -> None:

@@ -18,7 +18,7 @@ from slotmq_tools.cli import main
 
 from ...support.program import CONNACK, CONNECT, TIMEOUT_S, conf
 from .client import Served, context, lines_of, received
-from .conftest import made
+from .conftest import made, of_rsa
 
 Serve = Callable[..., Served]
 
@@ -103,9 +103,27 @@ class TestStatus:
         gc.collect()
 
 
-def test_what_micropython_cannot_do(certs: Path, tmp_path: Path) -> None:
+def refused_by_micropython(folder: Path, *lines: str) -> list[str]:
+    """What a start with this listener says."""
+    file = conf(folder, "listener 8883", *lines)
+    command = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", "micropython"]
+    done = subprocess.run(
+        [*command, "-c", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 3
+    return done.stderr.splitlines()
+
+
+def test_what_micropython_refuses(certs: Path, foreign: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no certificate")
-    lines = "listener 8883", *lines_of(certs)
+    of_rsa(tmp_path)
+    own = f"certfile {certs}/server.crt"
+    rsa = f"certfile {tmp_path}/server.crt"
+    for pair in ((own, f"keyfile {foreign}/server.key"), (rsa, f"keyfile {certs}/server.key")):
+        (line,) = refused_by_micropython(tmp_path, *pair)
+        assert line.endswith(":3: keyfile: expected the key of the certificate in certfile")
+    (line,) = refused_by_micropython(tmp_path, *lines_of(tmp_path), "ciphers HIGH")
+    assert ":4: ciphers: " in line, "RSA's key is that of its certificate"
     for more, text in (
         ("use_subject_as_username true", "not served: with TLS this needs CPython"),
         ("ciphers HIGH", "expected names with colons between them, of ECDHE-ECDSA-"),
@@ -114,13 +132,8 @@ def test_what_micropython_cannot_do(certs: Path, tmp_path: Path) -> None:
         (f"keyfile {tmp_path}/text", "expected a private key in PEM or DER (invalid key)"),
         (f"certfile {tmp_path}/text", "expected a certificate in PEM or DER (invalid cert)"),
     ):
-        file = conf(tmp_path, *lines, more)
-        command = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", "micropython"]
-        done = subprocess.run(
-            [*command, "-c", str(file)], capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == 3
-        assert f"{file}:4: {more.split()[0]}: {text}" in done.stderr
+        found = "\n".join(refused_by_micropython(tmp_path, *lines_of(certs), more))
+        assert f":4: {more.split()[0]}: {text}" in found
 
 
 def test_a_program_gives_its_own_context(certs: Path) -> None:

@@ -156,7 +156,7 @@ class TlsStream:
 
     def user(self, is_whole):
         """The common name in the client's certificate; "": it has none."""
-        found = ondemand.take("net.tls_context", self.owner.loop.broker.now)
+        found = ondemand.take("net.x509", self.owner.loop.broker.now)
         return found.common_name(self.tls.getpeercert(True) or b"")
 
     def close(self):

@@ -83,6 +83,7 @@ PYTHON = {
     "platform.tls_cpython": "errno ssl time",
     "platform.tls_client_cpython": "ssl",
     "platform.tls_client_micropython": "tls",
+    "net.x509": "binascii time",
     "net.tls_context": "io tls",
     "net.tls_micropython": "errno sys uctypes",
     "platform.sockets_micropython": "errno socket",

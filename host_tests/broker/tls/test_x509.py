@@ -1,0 +1,87 @@
+"""What MicroPython reads in certificates (net/x509.py), here on CPython, beside `cryptography`."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.name import _ASN1Type
+from cryptography.x509.oid import NameOID
+
+from slotmq.net import x509 as ours
+
+DAY = timedelta(1)
+PEM, DER = serialization.Encoding.PEM, serialization.Encoding.DER
+FORMS = [
+    serialization.PrivateFormat.TraditionalOpenSSL,
+    serialization.PrivateFormat.PKCS8,
+]
+
+
+def certificate(key: Any, begin: timedelta = -DAY, end: timedelta = DAY, **name: Any) -> Any:
+    now = datetime.now(UTC)
+    place = x509.NameAttribute(NameOID.LOCALITY_NAME, "before it")
+    subject = x509.Name([place, x509.NameAttribute(NameOID.COMMON_NAME, **{"value": "é", **name})])
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), 1)
+    builder = builder.not_valid_before(now + begin).not_valid_after(now + end)
+    return builder.sign(key, hashes.SHA256())
+
+
+def private(key: Any, encoding: Any = PEM, form: Any = FORMS[1]) -> bytes:
+    data: bytes = key.private_bytes(encoding, form, serialization.NoEncryption())
+    return data
+
+
+@pytest.fixture(scope="module")
+def keys() -> list[Any]:
+    curves = ec.SECP256R1(), ec.SECP384R1(), ec.SECP521R1()
+    return [rsa.generate_private_key(65537, 2048), *map(ec.generate_private_key, curves)]
+
+
+@pytest.mark.parametrize("encoding", [PEM, DER])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_and_its_certificate(encoding: Any, form: Any, keys: list[Any]) -> None:
+    for key in keys:
+        data = certificate(key).public_bytes(encoding)
+        assert ours.check(data, private(key, encoding, form)) == ([], [])
+
+
+def test_another_key() -> None:
+    for one, other in (
+        [rsa.generate_private_key(65537, 2048) for _ in "12"],
+        [ec.generate_private_key(ec.SECP256R1()) for _ in "12"],
+        [ec.generate_private_key(ec.SECP384R1()) for _ in "12"],
+    ):
+        errors, _ = ours.check(certificate(one).public_bytes(PEM), private(other))
+        assert errors == [("keyfile", "the key of the certificate in certfile")]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "when"),
+    [(DAY, 2 * DAY, "before"), (-2 * DAY, -DAY, "after"), (10_000 * DAY, 20_000 * DAY, "before")],
+)
+def test_dates(begin: timedelta, end: timedelta, when: str, keys: list[Any]) -> None:
+    """Of two and of four digits for the year: from 2050 on."""
+    one = certificate(keys[1], begin, end)
+    ((key, text),) = ours.check(one.public_bytes(PEM), private(keys[1]))[1]
+    date = (one.not_valid_before_utc if when == "before" else one.not_valid_after_utc).date()
+    assert (key, text.split(",")[0]) == ("certfile", f"the certificate is not valid {when} {date}")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("alice", _ASN1Type.UTF8String),
+        ("é", _ASN1Type.UTF8String),
+        ("alice", _ASN1Type.BMPString),
+        ("é", _ASN1Type.BMPString),
+    ],
+)
+def test_the_name_of_a_client(name: str, kind: Any, keys: list[Any]) -> None:
+    """In the rare form of two bytes for each character only ASCII is read."""
+    one = certificate(keys[1], value=name, _type=kind).public_bytes(DER)
+    wanted = name if name.isascii() or kind is _ASN1Type.UTF8String else ""
+    assert ours.common_name(one) == wanted
+    assert ours.common_name(b"") == ""
