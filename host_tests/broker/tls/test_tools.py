@@ -17,6 +17,7 @@ from slotmq_tools import passwd
 from slotmq_tools.cli import main
 
 from ...support.program import CONNACK, CONNECT, TIMEOUT_S, conf
+from ..wire import codec
 from .client import Served, context, lines_of, received
 from .conftest import made, of_rsa
 
@@ -101,6 +102,23 @@ class TestStatus:
             result = slotmq("status", f"localhost:{served.port}", "--cafile", cafile)
             assert (result.exit_code, text in result.output) == (1, True), result.output
         gc.collect()
+
+
+def test_harvest_speaks_tls_and_logs_in(serve: Serve, certs: Path, tmp_path: Path) -> None:
+    passwd.put(tmp_path / "users", "alice", "pencil")
+    (tmp_path / "ring").mkdir()
+    users = f"password_file {tmp_path / 'users'}", "allow_anonymous false"
+    ring = "record #", "record_flush_interval 1", f"record_location {tmp_path / 'ring'}"
+    served = serve(*users, *ring, "remote_admin true")
+    packet = codec.connect("c", username="alice", password=b"pencil")
+    with served.client(context(certs), packet) as client:
+        client.sendall(codec.publish("a", b"1", qos=1, packet_id=1))
+        assert received(client, 4) == b"\x40\2\0\1"
+    command = "harvest", tmp_path / "h", "--broker", f"localhost:{served.port}"
+    over_tls = *command, "--cafile", certs / "ca.crt"
+    result = slotmq(*over_tls, "--user", "alice", "--password-file", "-", piped="pencil")
+    assert result.exit_code == 0, result.output
+    assert list((tmp_path / "h/bundles").iterdir())
 
 
 def refused_by_micropython(folder: Path, *lines: str) -> list[str]:
