@@ -66,6 +66,8 @@ class Client:
         """Connect. Unreachable, Refused or SafeMode: it did not succeed."""
         self.address = address
         self.events: Queue[tuple[str, Any]] = Queue()
+        self._why = "no answer"  # if it cannot be reached
+        self._is_plain = login.cafile is None
         self._client = client = paho.Client(CallbackAPIVersion.VERSION2)
         client.on_socket_open = lambda _c, _u, sock: _send_at_once(sock)
         if login.cafile is not None:
@@ -89,6 +91,7 @@ class Client:
         except ToolError:
             self.close()
             raise
+        self._why = "no answer"
         if reason != 0:
             self.close()
             why = _FULL if str(reason) == "Server unavailable" else ""
@@ -111,13 +114,15 @@ class Client:
                 if kind != "connect":  # paho tries CONNECT again
                     raise Closed("the broker closed the connection")
                 _check_safe_mode(self.address)
+                if self._is_plain:
+                    self._why = "it closes each connection, as over TLS without --cafile"
 
     def next(self, seconds: float) -> tuple[str, Any]:
         """Kind and value of the next event. Unreachable: none came in so many seconds."""
         try:
             return self.events.get(timeout=max(0.001, seconds))
         except Empty:
-            raise Unreachable(self._unreachable("no answer")) from None
+            raise Unreachable(self._unreachable(self._why)) from None
 
     def subscribe(self, topic: str, qos: int = 0) -> int:
         """Subscribe; -> the granted QoS. Refused: the broker answered with a failure."""

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from slotmq import Broker
 from slotmq_tools import passwd
 from slotmq_tools.cli import main
+from slotmq_tools.deploy import mqtt_client
 
 from ...support.program import CONNACK, CONNECT, TIMEOUT_S, conf
 from ..wire import codec
@@ -90,6 +91,14 @@ class TestStatus:
         assert "Not authorized" in slotmq(*command).output
         assert slotmq(*login, "-", piped="wrong").exit_code == 1
         assert "--password-file needs --user" in slotmq(*login[:4], *login[6:], "-").output
+
+    def test_without_cafile_it_names_it(
+        self, served: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(mqtt_client.Client.wait, "__defaults__", (0.5,))
+        result = slotmq("status", f"localhost:{served.port}")
+        assert result.exit_code == 1
+        assert "(it closes each connection, as over TLS without --cafile)" in result.output
 
     # paho leaves the socket of a failed handshake to the collector.
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
