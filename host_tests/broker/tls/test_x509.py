@@ -1,5 +1,6 @@
 """What MicroPython reads in certificates (net/x509.py), here on CPython, beside `cryptography`."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -68,6 +69,11 @@ def test_dates(begin: timedelta, end: timedelta, when: str, keys: list[Any]) -> 
     ((key, text),) = ours.check(one.public_bytes(PEM), private(keys[1]))[1]
     date = (one.not_valid_before_utc if when == "before" else one.not_valid_after_utc).date()
     assert (key, text.split(",")[0]) == ("certfile", f"the certificate is not valid {when} {date}")
+
+
+def test_a_clock_that_is_not_set(keys: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "gmtime", lambda: (2021, 1, 1, 0, 0, 0, 4, 1))
+    assert ours.check(certificate(keys[1]).public_bytes(PEM), private(keys[1])) == ([], [])
 
 
 @pytest.mark.parametrize(
