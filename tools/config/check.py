@@ -95,6 +95,8 @@ def missing(settings: Any) -> list[str]:
     needed += [
         Path(path) for each in settings.listeners for path in tls_listeners.missing(each[3])
     ]
+    folders = [each[3].get("http_dir") for each in settings.listeners if each[3]]
+    needed += [Path(folder) for folder in folders if folder]
     needed += [Path(file) for each in settings.connections for file in _files(each)]
     files = [dest[5:].strip() for dest in settings.log_dest if dest[:5] == "file "]
     needed += [Path(file).parent for file in [*files, settings.pid_file] if file]

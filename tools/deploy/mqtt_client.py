@@ -83,6 +83,13 @@ class Client:
         client.on_message = lambda _c, _u, message: self.events.put(("message", message))
         try:
             client.connect(*address, keepalive=60)
+        except ssl.SSLCertVerificationError as error:
+            raise Unreachable(
+                f"{address[0]}:{address[1]}: its certificate is not trusted:"
+                f" {error.verify_message} (--cafile: {login.cafile})"
+            ) from None
+        except ssl.SSLError as error:
+            raise Unreachable(f"no TLS at {address[0]}:{address[1]} ({error.reason})") from None
         except OSError as error:
             raise Unreachable(self._unreachable(str(error))) from None
         client.loop_start()

@@ -192,13 +192,19 @@ class TestFiles:
         lists = "ca", "crl", "dhparam"
         for lines, wanted in (
             ((f"certfile {tmp_path}/text", good[1]), ["2: certfile: expected a certificate in"]),
-            ((good[0], f"keyfile {tmp_path}/text"), ["3: keyfile: expected a private key in PEM"]),
+            (
+                (good[0], f"keyfile {tmp_path}/text"),
+                ["3: keyfile: expected a private key in PEM ([ssl] pem lib)"],
+            ),
             ((good[0], f"keyfile {foreign}/server.key"), ["3: keyfile: expected the key of the"]),
             (
                 (good[0], f"keyfile {tmp_path}/secret.key"),
                 ["3: keyfile: expected a key without a"],
             ),
-            ((*good, "ciphers NONE-OF-THEM"), ["4: ciphers: expected names of ciphers"]),
+            (
+                (*good, "ciphers NONE-OF-THEM"),
+                ["4: ciphers: expected names of ciphers, as `openssl ciphers` takes them (no cip"],
+            ),
             (
                 (
                     *good,
@@ -249,12 +255,14 @@ class TestFiles:
         assert (done.returncode, done.stderr) == (3, f"slotmq: {file}:3: {text}\n")
 
     def test_what_this_computer_does_not_have(self, tmp_path: Path) -> None:
-        file = conf(tmp_path, "listener 8883", *lines_of(Path("/no/folder")))
+        web = "protocol websockets", "http_dir /no/www"
+        file = conf(tmp_path, "listener 8883", *lines_of(Path("/no/folder")), *web)
         errors, found = check(file, "HOST")
         assert errors == []
         assert [line.split(": ")[0] for line in found] == [
             "/no/folder/server.crt",
             "/no/folder/server.key",
+            "/no/www",
         ]
 
     def test_an_expired_certificate_is_a_warning(self, certs: Path, tmp_path: Path) -> None:

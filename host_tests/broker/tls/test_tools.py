@@ -104,11 +104,16 @@ class TestStatus:
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
     def test_whom_it_does_not_trust(self, served: Served, foreign: Path, tmp_path: Path) -> None:
         (tmp_path / "text").write_text("no certificate")
-        for cafile, text in (
-            (foreign / "ca.crt", "certificate verify failed"),
-            (tmp_path / "text", f"{tmp_path}/text: expected certificates of CAs in PEM"),
+        for port, cafile, text in (
+            (served.port, foreign / "ca.crt", "its certificate is not trusted: "),
+            (served.plain_port, foreign / "ca.crt", f"no TLS at localhost:{served.plain_port} ("),
+            (
+                served.port,
+                tmp_path / "text",
+                f"{tmp_path}/text: expected certificates of CAs in PEM",
+            ),
         ):
-            result = slotmq("status", f"localhost:{served.port}", "--cafile", cafile)
+            result = slotmq("status", f"localhost:{port}", "--cafile", cafile)
             assert (result.exit_code, text in result.output) == (1, True), result.output
         gc.collect()
 

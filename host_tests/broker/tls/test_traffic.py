@@ -205,6 +205,16 @@ class TestAttacks:
             times = rounds(canary, ROUNDS) + rounds(plain, ROUNDS)
             assert percentile(times, 0.99) < 0.05
 
+    def test_handshakes_that_began_together(self, serve: Serve, certs: Path) -> None:
+        served = serve()
+        with_ = context(certs)
+        with ExitStack() as stack:
+            peers = [stack.enter_context(Peer(served, with_)) for _ in range(12)]
+            for peer in peers:
+                peer.shake_hands()
+                peer.sock.sendall(peer.records(CONNECT))
+                assert peer.received(4) == CONNACK
+
     def test_half_open_handshakes_end_by_connect_timeout(self, serve: Serve, certs: Path) -> None:
         served = serve("connect_timeout 1", "limit connections 20", "limit sessions 40")
         with_ = context(certs)

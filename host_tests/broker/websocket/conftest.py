@@ -23,6 +23,7 @@ class Web:
         self.certs = certs
         self.www = folder / "www"
         self.www.mkdir()
+        (self.www / "sub").mkdir()
         (self.www / "index.html").write_text(PAGE)
         lines = [f"listener {self.tcp} 127.0.0.1", *self._listener(self.ws)]
         lines += [*self._listener(self.wss), *lines_of(certs)]

@@ -14,6 +14,7 @@ from websockets.typing import Subprotocol
 from slotmq_tools.dev.peers import node
 
 from ..interop.paho_client import Paho, Received
+from ..tls.client import ends
 from ..wire import codec
 from .conftest import PAGE, Web
 
@@ -153,3 +154,15 @@ class TestFiles:
                 sock.sendall(first)
                 assert sock.recv(100).startswith(b"HTTP/1.1 400 ")
             web.log(why)
+
+    def test_a_failed_handshake_is_named(self, web: Web) -> None:
+        with socket.create_connection(("127.0.0.1", web.wss), TIMEOUT_S) as sock:
+            sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert ends(sock)
+            web.log(f"127.0.0.1:{sock.getsockname()[1]} closed: lost (TLS: ")
+
+    def test_a_folder_is_redirected(self, web: Web) -> None:
+        with socket.create_connection(("127.0.0.1", web.ws), TIMEOUT_S) as sock:
+            sock.sendall(b"GET /sub HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert sock.recv(100).startswith(b"HTTP/1.1 301 ")
+            web.log(f"127.0.0.1:{sock.getsockname()[1]} closed: left (HTTP, ")

@@ -297,6 +297,7 @@ class TestBudget:
         [
             ("RPI_PICO_W", (), 0),
             ("RPI_PICO_W", ("mqtt_versions 3", "limit message_bytes 4096"), 1),
+            ("W5500_EVB_PICO", ("mqtt_versions 3", "limit message_bytes 4096"), 2),
             ("RPI_PICO2_W", (), 3),
             ("RPI_PICO2_W", ("limit message_bytes 65536",), 4),
             ("ESP32_GENERIC_S3", (), 7),

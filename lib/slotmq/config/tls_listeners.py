@@ -69,7 +69,8 @@ def file_(reader, bounds, value):
     _note(reader)
     if not reader.is_foreign and value:
         try:
-            open(value, "rb").close()
+            with open(value, "rb") as file:
+                file.read(1)  # MicroPython opens a folder, too
         except OSError as error:
             raise ValueError("a file that can be read (%s)" % error)
     return reader.text(bounds, value)

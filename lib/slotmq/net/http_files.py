@@ -55,6 +55,7 @@ def answer(request, folder, target, headers):
         if _stat(where)[0] & _MODE_KIND == _MODE_FOLDER and path[-1] != "/":
             more = "Location: %s/\r\n" % target.split(b"?")[0].decode()
             request.respond(301, more, 0, b"")
+            request.why = "HTTP, %r" % where
             return
         if path[-1] == "/":
             where += "index.html"

@@ -317,8 +317,10 @@ class Tls:
     def shaken(self, stream):
         """The handshake of this stream is over, one way or the other."""
         if stream in self.shaking:
+            heap.lift()  # a list that shrinks is allocated anew
             self.shaking.remove(stream)
             self.loop.listeners.start()
+            heap.drop()
 
 
 def _try_space():

@@ -209,7 +209,10 @@ def _written(pair):
 
 
 def _reason(error):
-    return (getattr(error, "reason", None) or str(error)).replace("_", " ").lower()
+    text = getattr(error, "reason", None) or error.args
+    while isinstance(text, tuple):
+        text = text[-1] if text else "failed"
+    return str(text).split(" (_ssl.c")[0].replace("_", " ").lower()
 
 
 class Tls:

@@ -138,8 +138,9 @@ def ended(broker, conn, reason, text):
         said = bytes(broker.rx[: min(broker.pkt[_END], _SHOWN)])  # later bytes are another's
     if said[:2] == b"\x16\x03":
         return "TLS, and this port speaks MQTT without it"
-    why = getattr(conns.attached[conn], "why", None)
-    if why:  # of platform/tls_cpython.py, or a Pipe
+    why = getattr(conns.stream[conn], "why", None)  # of TLS
+    why = why or getattr(conns.attached[conn], "why", None)  # of a Pipe
+    if why:
         return "%s (%s)" % (text, why)
     if not said or said[0] & 0xF0 == _CONNECT_BYTE or said[0] >= _AUTH:
         return text
