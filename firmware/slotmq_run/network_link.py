@@ -15,7 +15,7 @@ except ImportError:
 try:
     from micropython import const
 except ImportError:  # not on MicroPython
-    const = int
+    const = int  # type: ignore[assignment, unused-ignore]
 
 _JOIN_MS = const(20000)  # longest time of an attempt, DHCP included
 _PAUSE_MS = const(1000)

@@ -11,7 +11,7 @@ except ImportError:
 try:
     from micropython import const
 except ImportError:  # not on MicroPython
-    const = int
+    const = int  # type: ignore[assignment, unused-ignore]
 
 OFF, UP, JOINING, ALARM = 0, 1, 2, 3
 _BLINK_MS = const(500)

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -229,7 +230,10 @@ class Subscriber(threading.Thread):
 
     def close(self) -> None:
         self.is_ended = True
-        self._client.sock.close()
+        with suppress(OSError):
+            self._client.sock.shutdown(socket.SHUT_RDWR)
+        self.join(PATIENCE_S)
+        self._client.sock.close()  # perhaps a new one
 
 
 class Flow(threading.Thread):
@@ -325,9 +329,10 @@ def campaign(
         flow.start()
     deadline = time.monotonic() + PATIENCE_S
     known = -1
+    victims = itertools.cycle(draw.sample((here, there), 2))
     while any(flow.is_alive() for flow in flows):
         time.sleep(draw.uniform(*LIFE_S))
-        draw.choice((here, there)).kill()
+        next(victims).kill()
         if (count := sum(flow.count() for flow in flows)) != known:
             known, deadline = count, time.monotonic() + PATIENCE_S
         state = [flow.state() for flow in flows]

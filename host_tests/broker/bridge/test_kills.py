@@ -67,5 +67,5 @@ def test_it_is_killed_in_the_midst_of_qos_2_both_ways(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("near", "far", "version"), RUNS)
 def test_kills(near: str, far: str, version: str, tmp_path: Path) -> None:
-    found = campaign(tmp_path, 2000, 7, near, far, version)
+    found = campaign(tmp_path, 8000, 7, near, far, version)
     assert found["kills here"] and found["kills there"]
