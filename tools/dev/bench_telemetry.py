@@ -69,6 +69,7 @@ class Meter:
         self._seen: dict[psutil.Process, float] = {}
         self._most = 0
         self._own = 0.0  # what the samples themselves have taken
+        self._counted = 0.0
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._sampler = threading.Thread(target=self._sample_repeatedly, daemon=True)
@@ -96,7 +97,9 @@ class Meter:
                     self._seen[process] = times.user + times.system
                     memory += process.memory_info().rss
             self._most = max(self._most, memory)
-            return sum(self._seen.values()) - self._own
+            # The system counts a process in larger steps than a thread.
+            self._counted = max(self._counted, sum(self._seen.values()) - self._own)
+            return self._counted
 
     def cost(self, work: Callable[[], object], name: str = "") -> Cost:
         """The cost of this work; with a name it is printed at once, as progress."""
