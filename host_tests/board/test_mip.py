@@ -3,6 +3,7 @@ the output of `slotmq build --mip`."""
 
 import ast
 import functools
+import io
 import json
 import re
 import shutil
@@ -10,10 +11,13 @@ import signal
 import subprocess
 import sys
 import threading
+import tokenize
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import pytest
 
 from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.dev.emulator.board import Board
@@ -21,6 +25,7 @@ from slotmq_tools.pack import mip
 
 ROOT = Path(__file__).parents[2]
 LIB = ROOT / "lib"
+WORD = re.compile(r"[\w\"']")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Sources that the board compiles take most of its heap, so the tables are small. Boards of this
 # size should use `slotmq deploy` or `slotmq build`.
@@ -88,7 +93,7 @@ def installed(board: Board, folder: Path) -> set[str]:
 
 
 def shortened(folder: Path) -> Path:
-    """A copy of the sources without comments, docstrings and wide indentation: as a whole they are
+    """A copy of the sources without comments, docstrings and needless spaces: as a whole they are
     for boards with more flash than this one."""
     shutil.copytree(LIB, folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file in folder.rglob("*.py"):
@@ -96,13 +101,26 @@ def shortened(folder: Path) -> Path:
         for node in ast.walk(tree):
             if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
                 node.body[0] = ast.Pass()
-        text = ast.unparse(tree)
-        file.write_text(
-            re.sub("^( {4})+", lambda found: " " * (len(found[0]) // 4), text, flags=re.M)
+        text = re.sub(
+            "^( {4})+", lambda found: " " * (len(found[0]) // 4), ast.unparse(tree), flags=re.M
         )
+        file.write_text(_dense(text))
+        assert ast.dump(ast.parse(file.read_text())) == ast.dump(ast.parse(text))
     return folder
 
 
+def _dense(text: str) -> str:
+    # Spaces within a line stay between words, numbers and strings only.
+    lines = text.splitlines()
+    for token in reversed(list(tokenize.generate_tokens(io.StringIO(text).readline))):
+        row, at = token.start[0] - 1, token.start[1]
+        before = lines[row][:at].rstrip(" ") if row < len(lines) else ""
+        if before and not (WORD.fullmatch(before[-1]) and WORD.fullmatch(token.string[:1])):
+            lines[row] = before + lines[row][at:]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.timeout(300)
 def test_sources_are_installed_and_run(tmp_path: Path) -> None:
     sources = shortened(tmp_path / "sources")
     with Board(tmp_path) as board:
