@@ -1,7 +1,7 @@
 """`slotmq telemetry`: makes tables of recordings: bundles -> bronze -> silver -> gold -> report.
 
 commands
-    command.py         ingest, build, report, season
+    command.py         ingest, build, report
     more_commands.py   live, optimize, sql, pack
     demo.py            the demo
 reading
@@ -26,13 +26,12 @@ clocks and losses of one board
     board_task.py      from the facts about a board to what follows from them
     clock.py, bounds.py          wall time of records from anchors
     anchors.py         which anchors of a boot are trusted
-    boot_order.py      boots that contradict each other
-    own_clock.py       times that are taken as they stand
+    own_clock.py       which anchors bound other boots, and times that are taken as they stand
     corrections.py     clocks.toml
     losses.py          missing records and their reasons
 live
     live.py            harvests again and again, and makes tables of what has come
 Spark
     session.py, master.py, cluster.py, submit.py   session, executors, spark-submit
-season/                generated recordings whose truth is known, for tests and the demo
+season/                recordings of simulated boards, for the demo and tests
 """

@@ -1,5 +1,5 @@
 """Which anchors of one boot are trusted, and how often the ticks wrapped in its holes.
-boot_order.py compares the boots with each other.
+own_clock.py compares the boots with each other.
 
 None of a kind that the format does not know, none from before the recorder existed, none later
 than the harvest that brought it; of the rest the better kind first (NTP, harvester, message, RTC),

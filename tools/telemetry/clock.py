@@ -5,7 +5,7 @@ at its moment: within its error, plus two milliseconds for what was rounded away
 the anchor the bounds widen by what a crystal may be off. All bounds of a boot hold at once,
 so that each record gets their intersection: the estimate is its middle, the error half of it.
 Which anchors are believed, and what a stretch is, says anchors.py; what the boots say of each
-other's is in boot_order.py, and a board's own clock, which bounds nothing here, in own_clock.py.
+other's, and a board's own clock, which bounds nothing here, is in own_clock.py.
 
 A boot without an anchor lies between its neighbours: after the last record of the boot before
 it, and before the first of the one behind it and the harvest that brought it. Neighbours are of

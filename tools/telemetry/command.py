@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ToolError
-from ..harvest.manifest import has_one, locked
 from . import demo, more_commands
 from . import master as masters
 
@@ -30,7 +29,6 @@ _NAMES = {
     "pyarrow": "a file of a table",
     "deltalake": "Delta",
 }
-_folder = click.Path(path_type=Path, file_okay=False)
 _anywhere = click.Path(file_okay=False)  # or s3://BUCKET/PATH
 _harvest = click.argument("harvest", type=_anywhere)
 _lake = click.argument("tables", type=_anywhere)
@@ -166,41 +164,6 @@ def report(tables: str, file: Path, boards: tuple[str, ...], sites: tuple[str, .
     choice = Choice(frozenset(boards), frozenset(sites))
     page.write(Lake(tables), file, choice)
     click.echo(f"report: {file}")
-
-
-@telemetry.command()
-@click.argument("harvest", type=_folder)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="The same seed makes the same recordings.",
-)
-@click.option(
-    "--boards", type=click.IntRange(1, 200), default=4, show_default=True, help="Number of boards."
-)
-@click.option("--steps", type=click.IntRange(1), default=400, show_default=True,
-              help="Messages, pauses and other steps in each boot of a board.")  # fmt: skip
-def season(harvest: Path, seed: int, boards: int, steps: int) -> None:
-    """Generate recordings of simulated boards, weeks long, in HARVEST."""
-    if has_one(harvest):
-        raise ToolError(f"{harvest} already contains a harvest")
-    generate(harvest, seed, boards, steps)
-
-
-def generate(harvest: Path, seed: int = 1, boards: int = 4, steps: int = 400) -> None:
-    """Append a season to a harvest folder."""
-    from .season.world import Knobs
-    from .season.world import season as live
-
-    knobs = Knobs(boards=boards, steps=steps, segment_size=4096, ring=16, silences=0.01)
-    with locked(harvest) as there:
-        before = there.count()
-    lived = live(harvest, seed, knobs, before)
-    records = len({(t.entry.board, t.entry.boot, t.entry.seq) for t in lived.harvest.taken})
-    bundles = lived.harvest.lines - before
-    click.echo(f"season: {boards} boards, {bundles} bundles, {records:,} records")
 
 
 for command in (demo.demo, *more_commands.COMMANDS):

@@ -153,7 +153,7 @@ def demo(ctx: click.Context, folder: Path, generated: bool) -> None:
     from ..harvest.manifest import locked
     from . import command, manifest, names
     from .season import greenhouse
-    from .season.world import DAY
+    from .season.board import DAY
 
     if folder.exists() and any(folder.iterdir()):
         raise ToolError(f"{folder} is not empty")

@@ -5,7 +5,7 @@ The first value of each strategy is tried most often, so it is an interesting on
 
 from hypothesis import strategies as st
 
-from slotmq_tools.telemetry.season.world import Knobs
+from host_tests.telemetry.tables.world import Knobs
 
 often = st.sampled_from((0.2, 0.0, 0.05, 0.5, 1.0))
 SEASONS = st.builds(

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from random import Random
-from typing import Any
 
-from slotmq_tools.telemetry.season.truth import Truth
-from slotmq_tools.telemetry.season.world import Knobs, Season, season
-
-from .gold_truth import GOLD
-
-Row = dict[str, Any]
+from .truth import Row, Truth
+from .world import Knobs, Season, season
 
 
 @dataclass(eq=False)
@@ -29,12 +24,9 @@ class Campaign:
     def truths(self) -> list[Truth]:
         return [Truth(season) for season in self.seasons]
 
-    @cache  # noqa: B019
     def all(self, table: str) -> list[Row]:
-        """The true rows of a table of silver or gold."""
-        if table in GOLD:
-            return list(GOLD[table](self.all))
-        return [row for truth in self.truths for row in getattr(truth, table)()]
+        """The true rows of messages, bridged, events or anchors."""
+        return [row for truth in self.truths for row in truth.rows(table)]
 
     def compact(self) -> None:
         """What tables have been made of becomes fewer bundles, in every second season."""

@@ -1,10 +1,10 @@
-"""Tables as plain rows, for comparison with the truth."""
+"""Tables as plain rows, compared with the truth."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,14 @@ import pytest
 from slotmq_tools.telemetry import bronze, build
 from slotmq_tools.telemetry.engine import Engine
 from slotmq_tools.telemetry.lake import Lake
-from slotmq_tools.telemetry.schemas import GOLD, SILVER
+from slotmq_tools.telemetry.schemas import ALL, GOLD, SILVER
 from slotmq_tools.telemetry.season import greenhouse
 
 from .campaign import Campaign
-from .gold_truth import KEYS
+from .truth import Row, Truth
 
-Row = dict[str, Any]
 Rows = dict[tuple[Any, ...], Row]
+RECORDS = ("messages", "bridged", "events", "anchors")
 HERE = Engine(lambda: pytest.fail("a session of Spark"))
 
 
@@ -51,10 +51,27 @@ class Made:
     def rows(self, name: str) -> list[Row]:
         return plain(self.lake.rows((SILVER | GOLD)[name]))
 
-    def wrong(self, name: str) -> list[str]:
-        """The differences of a table of silver or gold from the truth."""
-        names = KEYS.get(name, ())
-        return differences(keyed(self.rows(name), names), keyed(self.campaign.all(name), names))
+    def sorted(self) -> dict[str, list[str]]:
+        """All rows of all tables."""
+        return {t.name: sorted(map(repr, self.lake.rows(t).to_pylist())) for t in ALL}
+
+    def wrong(self) -> list[str]:
+        """What differs from the truth."""
+        rows = {name: self.rows(name) for name in SILVER}
+        return [text for truth in self.campaign.truths for text in wrong(truth, rows)]
+
+
+def wrong(truth: Truth, rows: dict[str, list[Row]]) -> Iterator[str]:
+    """What tables of silver say of a season that is not true; the first of each kind."""
+    boards = {board.hex for board in truth.season.boards}
+    of = {
+        name: [row for row in some if row.get("recorder", row["board"]) in boards]
+        for name, some in rows.items()
+    }
+    for name in RECORDS:
+        yield from differences(keyed(of[name]), keyed(truth.rows(name)))[:1]
+    yield from islice(truth.wrong_times([*of["messages"], *of["events"]], of["anchors"]), 1)
+    yield from islice(truth.wrong_losses(of["losses"]), 1)
 
 
 def plain(table: pa.Table) -> list[Row]:
@@ -67,33 +84,22 @@ def plain(table: pa.Table) -> list[Row]:
     return rows
 
 
-def keyed(found: list[Row], names: Sequence[str] = ()) -> Rows:
+def keyed(found: list[Row]) -> Rows:
     """By the columns that are the identity of a row."""
-    if not names:
-        names = ("board", "boot", "first_seq" if found and "first_seq" in found[0] else "seq")
-    if found and "recorder" in found[0]:
-        names = ("recorder", "recorder_boot", "recorder_seq")
-    made = {tuple(row[name] for name in names): row for row in found}
+    names = ("recorder", "recorder_boot", "recorder_seq")
+    made = {tuple(row.get(n, row.get(n.removeprefix("recorder_"), row["board"])) for n in names):
+            row for row in found}  # fmt: skip
     assert len(made) == len(found), "an identity occurs twice"
     return made
 
 
-def same(one: Any, other: Any) -> bool:
-    """Numbers that were computed may differ where doubles are rounded."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-7, abs_tol=1e-9)
-    return bool(one == other)
-
-
 def differences(found: Rows, right: Rows) -> list[str]:
-    """In words, the first few of them; empty where the tables are equal."""
+    """In words; empty where the tables are equal in all columns that the truth has."""
     told = [f"missing: {right[key]}" for key in right.keys() - found.keys()]
     told += [f"too much: {found[key]}" for key in found.keys() - right.keys()]
-    for key in right.keys() & found.keys():
-        columns = right[key].keys() | found[key].keys()
-        told += [
-            f"{key} {name}: {found[key].get(name)!r} is not {right[key].get(name)!r}"
-            for name in columns
-            if not same(found[key].get(name, "no column"), right[key].get(name, "no column"))
-        ]
-    return sorted(told)[:10]
+    return told + [
+        f"{key} {name}: {found[key].get(name)!r} is not {value!r}"
+        for key in right.keys() & found.keys()
+        for name, value in right[key].items()
+        if found[key].get(name, "no column") != value
+    ]

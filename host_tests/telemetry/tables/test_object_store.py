@@ -10,9 +10,12 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
+from host_tests.telemetry.harvest.conftest import A, Field, identities, recorder
+from host_tests.telemetry.harvest.fake_board import FakeBoards
 from slotmq_tools.cli import main
+from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
-from slotmq_tools.telemetry import optimize
+from slotmq_tools.telemetry import live, optimize
 from slotmq_tools.telemetry.folder import Folder
 from slotmq_tools.telemetry.lake import Lake, write
 from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
@@ -40,7 +43,7 @@ def test_tables_in_an_object_store_equal_the_truth(bucket: str, tmp_path: Path) 
     first = said("ingest", harvest, tables)
     assert first[1].startswith("silver: ") and not first[1].startswith("silver: 0")
     made = Made(lived, Lake(tables))
-    assert not any(made.wrong(table) for table in (*SILVER, *GOLD))
+    assert made.wrong() == [] and made.lake.rows(GOLD["traffic"]).num_rows
     assert made.lake.rows(QUARANTINE).num_rows
     for step in ("silver", "gold"):
         assert f"{step}: 0 boards with something new" in said("ingest", harvest, tables)
@@ -74,6 +77,28 @@ def test_of_two_writers_the_second_fails_at_its_commit(bucket: str) -> None:
             with pytest.raises(ToolError, match="two/bronze: Failed to commit"):
                 other.commit(BRONZE, [new], removed, marks)
     assert one.files(BRONZE) == ["board=a/2.parquet"]
+
+
+def test_live_writes_into_an_object_store(bucket: str, tmp_path: Path) -> None:
+    """A segment that is still written, more of it, and nothing new."""
+    field = Field("cpython", "\n", tmp_path)
+    one = recorder(A, 30)
+    boards = FakeBoards(field.address, [one])
+    lake = Lake(f"{bucket}/live")
+    try:
+        for count in (0, 5, 0):
+            for _ in range(count):
+                one.message("room/late", b"1.5")
+            boards.published()
+            brokers = live.Field([field.address], Login())
+            live.run(brokers, tmp_path / "harvest", lake, HERE, None)
+            rows = lake.rows(BRONZE).to_pylist()
+            found = sorted((row["board"], row["boot"], row["seq"]) for row in rows)
+            assert found == sorted(identities(one))
+    finally:
+        boards.close()
+        field.stop()
+    assert sum(lake.rows(GOLD["boards"])["messages"].to_pylist()) == 35
 
 
 def test_a_bucket_that_is_not_there_is_one_line(bucket: str) -> None:

@@ -1,7 +1,7 @@
 """A board in the field: its crystal, its ring of segments, and what power cuts leave of it.
 
-Like lib/slotmq, it writes the time that it knows (board_clock.py) into the beginning of each
-segment, and again every three days.
+Like lib/slotmq, it writes the time that it knows into the beginning of each segment, and again
+every three days.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from random import Random
 
 from . import writer as w
-from .board_clock import Wall
 from .writer import NO_ID, Entry, Segment
 
+HOUR = 3_600_000  # ms
+DAY = 24 * HOUR
+RTC, TOLD, HARVESTER, NTP = 1, 2, 3, 4  # who says what time it is
 DEF, MESSAGE, EVENT, ANCHOR, GAP = 1, 2, 3, 4, 5
 OVERWRITTEN, RING_FULL, WRITE_FAILED = 1, 2, 3
 NO_SEGMENT = 0xFFFFFFFF
 TO_THE_END = 0xFFFFFFFF
 GAP_SIZE = 36
-STAY = 3 * 86_400_000  # ms; each time a board records something of its own
+STAY = 3 * DAY  # each time a board records something of its own
 TIME_PASSES = 10
 Lost = tuple[int, int, int, int, int]  # why, boot, first number, how many, segment
 
@@ -34,6 +36,32 @@ class Make:
     fails: float = 0.0  # how often writing to the flash does
 
 
+@dataclass(frozen=True)
+class Wall:
+    """The time, as somebody has said it."""
+
+    quality: int
+    wall: int  # ms
+    error: int  # ms
+    uptime: int  # of the board then, ms
+    is_false: bool  # whoever said so was wrong
+
+    def at(self, uptime: int) -> Wall:
+        """The same, as it has passed since by the board's own crystal."""
+        passed = uptime - self.uptime
+        error = self.error + passed // 10_000
+        return Wall(self.quality, self.wall + passed, error, uptime, self.is_false)
+
+    def gives_way(self, other: Wall) -> bool:
+        """Another one is known from now on."""
+        now = self.at(other.uptime)
+        return other.quality >= now.quality or other.error <= now.error
+
+    def payload(self) -> bytes:
+        """Of an ANCHOR."""
+        return w.le(self.wall // 1000, 4) + w.le(self.wall % 1000, 2) + w.le(self.error, 4)
+
+
 class Board:
     """Records what it is told, at true times in ms."""
 
@@ -46,7 +74,7 @@ class Board:
         self._wall: Wall | None = None
         self._lost: tuple[int, int] | None = None  # boot and number of the first, ring full
         self.latest: tuple[bytes, str, str] | None = None  # payload, client and topic
-        self.true_times: dict[tuple[int, int], int] = {}  # by boot and seq
+        self.times: dict[tuple[int, int], int] = {}  # by boot and seq
         self.false_anchors: set[tuple[str, int, int]] = set()
 
     def renew(self) -> None:
@@ -128,7 +156,7 @@ class Board:
         segment = self.ring[-1]
         waiting = len(segment.data) - self._on_flash
         keep = self._on_flash + self._random.randint(0, waiting)
-        ends = [o + 20 + len(e.payload) for o, e in segment.entries]
+        ends = [entry.end(offset) for offset, entry in segment.entries]
         end = next((end for end in ends if end >= keep), keep)
         if not segment.data[keep:end].rstrip(b"\xff"):  # as erased flash reads
             keep = end
@@ -143,9 +171,7 @@ class Board:
         for segment in self.ring:
             last = segment is self.ring[-1] and not segment.torn
             size = self._on_flash if last else len(segment.data)
-            entries = [
-                (o, e) for o, e in segment.entries if o + 20 + len(e.payload) <= size
-            ]  # fmt: skip
+            entries = [(o, e) for o, e in segment.entries if e.end(o) <= size]
             found.append(
                 Segment(segment.number, segment.boot, segment.first_seq, segment.data[:size],
                         entries, segment.torn)
@@ -238,20 +264,10 @@ class Board:
         uptime = self.uptime(at)
         data = w.record(kind, flags, self.seq, uptime, *ids, payload)
         crc = int.from_bytes(data[:4], "little")
-        entry = Entry(
-            self.hex,
-            self.boot,
-            segment.number,
-            self.seq,
-            uptime,
-            kind,
-            flags,
-            *names,
-            payload,
-            crc,
-        )
+        entry = Entry(self.hex, self.boot, segment.number, self.seq, uptime, kind, flags, *names,
+                      payload, crc)  # fmt: skip
         segment.entries.append((len(segment.data), entry))
         segment.data += data
-        self.true_times[self.boot, self.seq] = at
+        self.times[self.boot, self.seq] = at
         self.seq += 1
         return self.seq - 1

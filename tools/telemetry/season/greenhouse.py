@@ -15,9 +15,8 @@ import math
 from pathlib import Path
 from random import Random
 
-from .board import EVENT, MESSAGE, Board, Make
+from .board import DAY, EVENT, HARVESTER, HOUR, MESSAGE, Board, Make
 from .harvest import Harvest
-from .world import DAY, HARVESTER, HOUR
 
 START = 1_777_593_600_000  # 1 May 2026
 DAYS = 10

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 from ...harvest.manifest import Line, locked
 from ...harvest.manifest import Segment as Placed
-from . import writer as w
-from .writer import Entry, Segment
+from .writer import RECORD, Entry, Segment
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,6 @@ class Bad:
     offset: int
     reason: str
     file: str
-    end: int = 0  # of a frame that is there as a whole
-    segment: tuple[str, int, int] | None = None  # board, boot and number, if that can be read
 
 
 @dataclass
@@ -88,107 +83,44 @@ class Harvest:
         """One bundle of these segments, some of them damaged on their way."""
         (self.folder / "bundles").mkdir(parents=True, exist_ok=True)
         path = f"bundles/{self.lines:04}.smq"
-        data, is_sound = bytearray(), True
-        for copy in copies:
-            hurt = self.random.random() < damage
-            is_sound = is_sound and not hurt
-            data += (self._damaged if hurt else self._whole)(copy, path, len(data), at)
-        end = len(data)
+        hurt = [self.random.random() < damage for _ in copies]
+        kept = len(copies)
         if copies and self.random.random() < damage / 2:
-            end -= self.random.randrange(1, self.size)
-            self._cut(end, path, copies[end // self.size])
-        if is_sound and end == len(data):
+            kept -= 1
+            self.bad.append(Bad(self.lines, kept * self.size, "cut bundle", path))
+        elif not any(hurt):
             self.sound[self.lines] = (at, copies)
-        (self.folder / path).write_bytes(data[:end])
-        about = len(data), hashlib.sha256(data).hexdigest(), self.size, at / 1000, "season"
+        data = bytearray()
+        for copy, is_hurt in zip(copies[:kept], hurt, strict=False):
+            data += self._segment(copy, path, len(data), at, is_hurt)
+        (self.folder / path).write_bytes(data)
+        size = len(copies) * self.size
+        about = size, hashlib.sha256(data).hexdigest(), self.size, at / 1000, "season"
         there = [Placed(c.data[8:16].hex(), c.boot, c.number, *_seqs(c)) for c in copies]
         self.told.append(Line(path, *about, there))
         self.lines += 1
 
-    def _whole(self, copy: Segment, path: str, at: int, when: int) -> bytes:
-        self._take(copy, at, when, len(copy.entries))
-        self._torn(copy, path, at)
-        return bytes(copy.data.ljust(self.size, b"\xff"))
-
-    def _torn(self, copy: Segment, path: str, at: int) -> None:
-        rest = copy.data[len(copy.data) - copy.torn :]
-        if rest.rstrip(b"\xff"):
-            self._fail(path, at + len(copy.data) - copy.torn, "torn record", copy)
-
-    def _take(self, copy: Segment, at: int, when: int, count: int) -> None:
+    def _segment(self, copy: Segment, path: str, at: int, when: int, is_hurt: bool) -> bytearray:
+        """Its bytes; if it is hurt, a bit of a record or of the header is another one."""
+        data = copy.data.ljust(self.size, b"\xff")
+        rest = len(copy.data) - copy.torn
+        reason = "torn record" if copy.data[rest:].rstrip(b"\xff") else None
+        count, end = len(copy.entries), rest
+        # A record that ends as erased flash does would look torn.
+        sound = [i for i, (o, e) in enumerate(copy.entries) if data[e.end(o) - 1] != 0xFF]
+        if is_hurt and sound and self.random.random() < 0.5:
+            count, reason = self.random.choice(sound), "bad CRC"
+            end = copy.entries[count][0]
+            data[end + 8 + self.random.randrange(RECORD - 16)] ^= 1 << self.random.randrange(8)
+            self.hidden |= {(e.board, e.boot, e.seq) for _, e in copy.entries[count:]}
+        elif is_hurt:
+            count, end, reason = 0, 0, "bad header CRC"
+            data[20] ^= 4
+        if reason:
+            self.bad.append(Bad(self.lines, at + end, reason, path))
         for offset, entry in copy.entries[:count]:
             self.taken.append(Taken(entry, self.lines, at + offset, when))
-
-    def _fail(
-        self, path: str, offset: int, reason: str, copy: Segment | None = None, end: int = 0
-    ) -> None:
-        whose = (copy.data[8:16].hex(), copy.boot, copy.number) if copy else None
-        self.bad.append(Bad(self.lines, offset, reason, path, end, whose))
-
-    def _damaged(self, copy: Segment, path: str, at: int, when: int) -> bytes:
-        """One of the things that may befall a copy."""
-        data = bytearray(copy.data.ljust(self.size, b"\xff"))
-        kind = self.random.randrange(4)
-        # A record that ends as erased flash does would look torn.
-        ends = [offset + 20 + len(entry.payload) for offset, entry in copy.entries]
-        sound = [i for i, end in enumerate(ends) if data[end - 1] != 0xFF]
-        if kind == 0 and sound:
-            count = self.random.choice(sound)
-            offset, entry = copy.entries[count]
-            data[offset + 8 + self.random.randrange(4)] ^= 1 << self.random.randrange(8)
-            self._take(copy, at, when, count)
-            end = at + offset + 20 + len(entry.payload)
-            self._fail(path, at + offset, "bad CRC", copy, end)
-            self._hide(entry for _, entry in copy.entries[count:])
-        elif kind == 1:
-            data[:4] = b"what"
-            self._fail(path, at, "not a segment")
-        elif kind == 2:
-            data[20] ^= 4
-            self._fail(path, at, "bad header CRC")
-        else:
-            data[4] = 9
-            data[28:32] = w.le(zlib.crc32(data[:28]), 4)
-            self._fail(path, at, "format version 9")
-        return bytes(data)
-
-    def _hide(self, entries: Iterable[Entry]) -> None:
-        self.hidden |= {(entry.board, entry.boot, entry.seq) for entry in entries}
-
-    def _cut(self, end: int, path: str, copy: Segment) -> None:
-        """The bundle ends there, inside of its last segment."""
-        start = end // self.size * self.size
-
-        def cut(offset: int) -> bool:
-            return offset >= start
-
-        inside = [b for b in self.bad if b.line == self.lines and cut(b.offset)]
-        here = [t for t in self.taken if t.line == self.lines and cut(t.offset)]
-        whole = [t for t in here if t.offset + 20 + len(t.entry.payload) <= end]
-        self.bad = [b for b in self.bad if b not in inside]
-        self.taken = [t for t in self.taken if t not in here] + whole
-        self._after_cut(end, start, path, copy, inside, here, whole)
-        self._fail(path, end, "cut bundle")
-
-    def _after_cut(
-        self, end: int, start: int, path: str, copy: Segment, inside: list[Bad],
-        here: list[Taken], whole: list[Taken],
-    ) -> None:  # fmt: skip
-        """What the decoder says of the segment that is left in part."""
-        at_start = [b for b in inside if b.offset == start]
-        if 0 < end - start < w.HEADER:
-            self._fail(path, start, "cut header")
-        elif end > start and at_start:
-            self.bad.append(at_start[0])
-        elif end > start:
-            following = [t.offset for t in here if t not in whole] + [b.offset for b in inside]
-            last = max((t.offset + 20 + len(t.entry.payload) for t in whole), default=0)
-            last = max(last, start + w.HEADER)
-            whole_bad = [b for b in inside if b.offset == last and 0 < b.end <= end]
-            self.bad += whole_bad
-            if following and last < end and not whole_bad:
-                self._fail(path, last, "torn record", copy)
-                self._hide(taken.entry for taken in here if taken not in whole)
+        return data
 
 
 def _seqs(copy: Segment) -> tuple[int, int]:

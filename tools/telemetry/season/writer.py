@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 NO_ID = 0xFFFF
 HEADER = 32
+RECORD = 20  # bytes in front of a payload
 
 
 def le(value: int, size: int) -> bytes:
@@ -47,6 +48,10 @@ class Entry:
     topic: str | None
     payload: bytes
     crc: int
+
+    def end(self, offset: int) -> int:
+        """Behind it, if it begins at this offset."""
+        return offset + RECORD + len(self.payload)
 
 
 @dataclass

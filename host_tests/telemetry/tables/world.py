@@ -6,15 +6,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from . import writer as w
-from .board import EVENT, MESSAGE, Board, Make
-from .harvest import Harvest
+from slotmq_tools.telemetry.season import writer as w
+from slotmq_tools.telemetry.season.board import (
+    DAY,
+    EVENT,
+    HARVESTER,
+    HOUR,
+    MESSAGE,
+    NTP,
+    RTC,
+    TOLD,
+    Board,
+    Make,
+)
+from slotmq_tools.telemetry.season.harvest import Harvest
+
 from .payload import Payload, draw
 
 START = 1_772_323_200_000  # 1 March 2026
-HOUR = 3_600_000
-DAY = 24 * HOUR
-RTC, TOLD, HARVESTER, NTP = 1, 2, 3, 4
 OTHERS = 0, 5, 255  # kinds of anchors that are none
 # By how much phones and laptops are wrong: no two of these are a number of wraps apart.
 WRONG = 5_000, 90 * 60_000, 27 * HOUR, 5 * DAY, 40 * DAY, 300 * DAY

@@ -38,16 +38,6 @@ FIXED = (
     Payload(b"[1, 2,]", "text", text="[1, 2,]"),
     Payload(b"[]", "json", json="[]"),
     Payload(b'{"a": {"b": [null, "x"]}}', "json", json='{"a": {"b": [null, "x"]}}'),
-    Payload(
-        b'{"t": 1e400, "u": "1e400", "v": "2.5"}',
-        "json",
-        json='{"t": 1e400, "u": "1e400", "v": "2.5"}',
-    ),
-    Payload(
-        b'{"t": 1, "u": 7, "t": "x", "u": 2, "v": 3}',
-        "json",
-        json='{"t": 1, "u": 7, "t": "x", "u": 2, "v": 3}',
-    ),
     Payload(b"\xa1\x61t\x15", "cbor", json='{"t": 21}'),
     Payload(b"\x82\x01\x41\xff", "cbor", json='[1, "ff"]'),
     Payload(b"\xa1\x61t\xfb\x7f\xf0" + bytes(6), "cbor", json='{"t": "inf"}'),
