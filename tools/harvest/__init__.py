@@ -6,8 +6,7 @@ the command
     compact.py   --compact: small bundles into large ones
 sources
     network.py   --broker: a board's ring over MQTT (heads, ranges of segments, the time)
-    headers.py   the headers of a board's segments, each requested once
-    plan.py      what to fetch from a ring, and which segments may still grow
+    plan.py      what to fetch from a ring: headers, and which segments may still grow
     usb.py       --port: a board's ring over its serial line
     copies.py    --from: segment files that were copied by hand
 the folder

@@ -17,7 +17,7 @@ from .damage import check
 from .manifest import Copy, Key, Line
 from .network import NOBODY, Gone, Head, Ring
 from .plan import Plan, plan
-from .segments import Header, NotASegment, beyond, scan
+from .segments import Header, NotASegment, scan
 from .store import Store, same_segment
 from .usb import Files
 
@@ -52,7 +52,8 @@ def over_network(
     wanted: list[tuple[Plan, int]] = []
     for head in (head for head in heads if head.board not in silent):
         with _going_on(head.board, report):
-            wanted += _planned(ring, head, store, report)
+            each = plan(ring, head, store)
+            wanted += [(each, number) for number in each.numbers]
     size = sum(each.head.size for each, _ in wanted) or 1
     so_far = 0.0
     for each, number in sorted(wanted, key=lambda one: len(one[0].numbers)):
@@ -76,18 +77,10 @@ def _going_on(board: str, report: Report) -> Iterator[None]:
         report.silent.add(board)
 
 
-def _planned(ring: Ring, head: Head, store: Store, report: Report) -> Iterator[tuple[Plan, int]]:
-    """What to fetch from a board; a wrong head is noted in the report."""
-    found = plan(ring, head, store)
-    (report.missing if found.empty else report.gone).extend(found.complaints)
-    for number in found.numbers:
-        yield found, number
-
-
 def _fetch(ring: Ring, wanted: Plan, number: int, store: Store, report: Report) -> None:
     which = f"board {wanted.head.board}: segment {number}"
     try:
-        segment = wanted.headers.header(number)
+        segment = wanted.header(number)
         data = _from_ring(ring, wanted, segment, store)
     except Gone:
         report.gone.append(f"{which} was overwritten")
@@ -123,11 +116,9 @@ def _fetch_files(
     files: Files | Copies, there: list[Header], store: Store, report: Report, done: Done
 ) -> None:
     report.bad += files.refused
-    for board in {each.board for each in there}:
-        store.damage.doubt(board, {each.segment for each in there})
     for count, each in enumerate(there):
         copy = store.damage.copy((each.board, each.boot, each.segment))
-        if files.is_new(each, copy, store.held):
+        if files.is_new(each, copy):
             begun = _begun(store, each)
             data = _whole(store, each, begun, lambda at, one=each: files.fetch(one, at))  # type: ignore[misc]
             _keep(store, data, growing=files.grows(each), report=report)
@@ -157,7 +148,7 @@ def _from_ring(ring: Ring, wanted: Plan, segment: Header, store: Store) -> bytes
         return None
     data = _whole(store, segment, begun, lambda at: ring.fetch(board, number, at, end))
     is_same = (copy is not None and copy.grown == len(data)) or data == there
-    if growing and (is_same or store.has_damage(key, data)):
+    if growing and is_same:
         store.piece(board, number).unlink()
         return None
     return data
@@ -175,12 +166,10 @@ def _begun(store: Store, segment: Header) -> bytes:
 
 
 def _whole(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> bytes:
-    """The whole segment: what was begun and the rest. With a wrong CRC it is fetched once more,
-    unless a bundle has the same damage."""
+    """The whole segment: what was begun and the rest. With a wrong CRC it is fetched once more."""
     data = _gathered(store, segment, begun, fetch)
     found = scan(data)
-    key: Key = (segment.board, segment.boot, segment.segment)
-    if not found.torn or found.cut or store.has_damage(key, data):
+    if not found.torn or found.cut:
         return data
     again = _gathered(store, segment, b"", fetch)
     return max(data, again, key=lambda each: scan(each).end)
@@ -200,8 +189,9 @@ def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
     found = store.keep(data, growing=growing).scan
     report.fetched += 1
     which = f"board {found.header.board}: segment {found.header.segment}"
-    if excess := beyond(data):
-        report.missing.append(f"{which}: {excess}")
+    if len(data) > found.header.size:  # a fault of a recorder
+        told = f"it has {len(data)} bytes, but its header says {found.header.size}"
+        report.missing.append(f"{which}: {told}: the rest is not in the bundle")
     elif found.torn and not (growing and found.cut):  # the rest of the record comes later
         report.bad.append(f"{which}: torn at byte {found.end}")
 
@@ -209,8 +199,7 @@ def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
 def _bundle(store: Store, source: str, report: Report, *, open_ones: bool = True) -> None:
     """Write the bundle, and report what damaged bundles on this disk still lack."""
     report.lines = store.bundle(source, open_ones=open_ones)
-    for text, lacking in store.damage.complaints():
-        (report.missing if lacking else report.bad).append(text)
+    report.missing += store.damage.complaints()
 
 
 def _is_safe(files: Files, segment: Header, copy: Copy, store: Store) -> bool:

@@ -26,17 +26,23 @@ def compact(
     manifest: Manifest, done: Callable[[float], None], least: int = LEAST, most: int = MOST
 ) -> tuple[int, int]:
     """-> how many bundles went, and how many came. Less than `least` bytes stay as they are, if
-    not half of them are superseded. One that is damaged and has what no other has stays too;
-    ToolError names it, if it is small, when the others are done."""
+    not half of them are superseded. ToolError: a bundle that takes part was changed."""
     sweep(manifest)
     damage = Damage(manifest)
-    needed, some = _chosen(manifest, damage, least)
-    gone = [line for line in some if line.line not in needed]
-    known = [line for line in manifest.filled(manifest.lines()) if damage.is_known(line)]
-    replaced = [line for line in known if damage.is_replaced(line)]
-    gone += replaced
+    copies, needed = damage.copies(), Needed()
+    for key, copy in copies.items():
+        needed.setdefault(copy.line.line, {})[key] = copy
+    gone: list[Line] = []
+    some: list[Line] = []
+    for line in (line for line in manifest.filled(manifest.lines()) if line.segments):
+        if damage.is_lost(line):
+            gone += [] if damage.lacking(line) else [line]
+        elif line.size < least or _is_poor(line, needed):
+            (some if line.line in needed else gone).append(line)
     fresh: list[Line] = []
-    some = [line for line in some if line.line in needed]
+    keys = {segment.key for line in (*some, *gone) for segment in line.segments}
+    for line in {copies[key].line.line: copies[key].line for key in keys}.values():
+        check(manifest.folder, line)
     for size in sorted({line.segment_size for line in some}):
         old = [line for line in some if line.segment_size == size]
         wanted = {key: copy for line in old for key, copy in needed[line.line].items()}
@@ -45,31 +51,7 @@ def compact(
             fresh += _bundles(manifest, wanted, size, most, done)
     if gone:
         _replace(manifest, gone, fresh)
-    for line in known:
-        if line not in replaced and line.size < least:
-            check(manifest.folder, line)
     return len(gone), len(fresh)
-
-
-def _chosen(manifest: Manifest, damage: Damage, least: int) -> tuple[Needed, list[Line]]:
-    """The copies to keep, and the bundles that are small, or have much beside these.
-
-    Neither what is taken from is damaged, nor what makes something superseded."""
-    there = [line for line in manifest.filled(manifest.lines()) if line.segments]
-    small = [line for line in there if line.size < least]
-    for line in small:
-        damage.is_sound(line)
-    while True:
-        copies = damage.copies()
-        needed: Needed = {}
-        for key, copy in copies.items():
-            needed.setdefault(copy.line.line, {})[key] = copy
-        some = [line for line in there if not damage.is_known(line)
-                and (line.size < least or _is_poor(line, needed))]  # fmt: skip
-        keys = {segment.key for line in some for segment in line.segments}
-        read = {line.path: line for line in [*some, *(copies[key].line for key in keys)]}
-        if all(damage.is_sound(line) for line in read.values()):
-            return needed, some
 
 
 def _is_poor(line: Line, needed: Needed) -> bool:

@@ -13,7 +13,6 @@ from pathlib import Path
 from ..errors import ToolError
 from .manifest import Copy, fuller
 from .segments import Header, NotASegment, Scan, fitting, scan
-from .usb import Held
 
 _NAME = re.compile(r"[^.].*\.seg", re.IGNORECASE)  # hidden ones are macOS's own, beside each file
 
@@ -63,7 +62,7 @@ class Copies:
                 before = header.board, header.segment - 1
                 self._behind.setdefault(before, set()).add(header)
 
-    def is_new(self, segment: Header, copy: Copy | None, _held: Held) -> bool:
+    def is_new(self, segment: Header, copy: Copy | None) -> bool:
         """Has a file more than the folder of the harvest has?"""
         grown = 0 if self.grows(segment) else None
         return copy is None or fuller(self._found[segment][1].last, grown, copy)

@@ -1,11 +1,11 @@
 """Damaged bundles: missing on this disk, or not what their manifest line says.
 
-The segments of a damaged bundle count as missing, so a harvest fetches them again. Existence and
-size are checked for all bundles; the SHA-256 is checked only for bundles that are used.
+The segments of a bundle that is missing or has another size count as missing, so that a harvest
+fetches them again. The SHA-256 is checked before something is deleted: --delete, --compact.
 """
 
 import hashlib
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import ToolError
@@ -13,88 +13,53 @@ from .manifest import Copy, Key, Line, Manifest, fuller
 
 
 class Damage:
-    """The damaged bundles of a folder, and the copies of segments in sound ones."""
+    """The copies of segments of a folder in bundles that are there."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
-        self._damaged: set[str] = set()  # paths of bundles
-        self._sound: set[str] = set()
-        self._found: dict[str, tuple[Line, str]] = {}  # what is wrong with those of value
-        for line in manifest.lines():
-            if line.path and (why := _wrong_size(manifest.folder / line.path, line.size)):
-                self._damaged.add(line.path)
-                self._found[line.path] = line, why
-        for path in [path for path, (line, _) in self._found.items() if not self.lacking(line)]:
-            del self._found[path]
+        there = [line for line in manifest.lines() if line.path]
+        self._lost = {line.path: line for line in there if wrong_size(manifest.folder, line)}
 
     def copy(self, key: Key) -> Copy | None:
-        """The fullest copy of a segment, of those that are not damaged."""
-        return self._manifest.copies(key=key, without=self._damaged).get(key)
+        """The fullest copy of a segment."""
+        return self._manifest.copies(key=key, without=self._lost).get(key)
 
     def copies(self, board: str | None = None) -> dict[Key, Copy]:
         """The same of every segment, or of those of a board."""
-        return self._manifest.copies(board, without=self._damaged)
+        return self._manifest.copies(board, without=self._lost)
 
-    def is_sound(self, line: Line) -> bool:
-        """Is a bundle what was harvested? It is read once."""
-        if line.path not in self._sound and line.path not in self._damaged:
-            try:
-                check(self._manifest.folder, line)
-                self._sound.add(line.path)
-            except ToolError as error:
-                self._damaged.add(line.path)
-                self._found[line.path] = line, str(error).partition(f"{line.path}: ")[2]
-        return line.path in self._sound
+    def is_lost(self, line: Line) -> bool:
+        return line.path in self._lost
 
-    def is_known(self, line: Line) -> bool:
-        """Is it known to be damaged? Nothing is read for that."""
-        return line.path in self._damaged
-
-    def doubt(self, board: str, numbers: Container[int]) -> None:
-        """Read what a harvest would build upon: the beginnings of segments that were growing."""
-        while not all(
-            self.is_sound(copy.line)
-            for (_, _, number), copy in self.copies(board).items()
-            if number in numbers and copy.grown is not None
-        ):
-            pass  # a copy that is less full takes the place of the damaged one
-
-    def mended(self, path: str) -> None:
-        """The same bundle was just written anew."""
-        self._damaged.discard(path)
-        self._sound.add(path)
+    def written(self, line: Line) -> None:
+        """A bundle; perhaps one that was lost."""
+        self._lost.pop(line.path, None)
 
     def lacking(self, line: Line) -> int:
-        """How many segments of this bundle no sound one has as full."""
+        """How many segments of this bundle no other one has as full."""
         (filled,) = self._manifest.filled([line])
         copies = [(each, self.copy(each.key)) for each in filled.segments]
         return sum(copy is None or fuller(one.last, one.grown, copy) for one, copy in copies)
 
-    def is_replaced(self, line: Line) -> bool:
-        """Is all that it had in sound bundles? They are read for that."""
-        while not self.lacking(line):
-            there = [copy.line for each in line.segments if (copy := self.copy(each.key))]
-            if all(self.is_sound(each) for each in {each.path: each for each in there}.values()):
-                return True
-        return False
-
-    def complaints(self) -> Iterator[tuple[str, int]]:
-        """A text for each damaged bundle, and how many of its segments are still missing."""
-        for path, (line, why) in sorted(self._found.items()):
-            lacking, count = self.lacking(line), len(line.segments)
-            here = f"{count - lacking} of its {count} segments are in other bundles"
-            yield f"{self._manifest.folder / path}: {why}; {here}", lacking
+    def complaints(self) -> Iterator[str]:
+        """A text for each lost bundle of which segments are still missing."""
+        for path, line in sorted(self._lost.items()):
+            if lacking := self.lacking(line):
+                why = wrong_size(self._manifest.folder, line)
+                count = len(line.segments)
+                here = f"{count - lacking} of its {count} segments are in other bundles"
+                yield f"{self._manifest.folder / path}: {why}; {here}"
 
 
-def _wrong_size(path: Path, size: int) -> str:
-    """What is wrong with existence or size of a file; empty if nothing is."""
+def wrong_size(folder: Path, line: Line) -> str:
+    """What is wrong with existence or size of a bundle; empty if nothing is."""
     try:
-        found = path.stat().st_size
+        found = (folder / line.path).stat().st_size
     except FileNotFoundError:
         return "it is missing"
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
-    return f"it has {found:,} bytes instead of {size:,}" if found != size else ""
+    return f"it has {found:,} bytes instead of {line.size:,}" if found != line.size else ""
 
 
 def check(folder: Path, line: Line) -> None:

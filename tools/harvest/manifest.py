@@ -5,18 +5,15 @@
                was merged into a larger one stays, without a path
     segments   what lies in each bundle, in order
 
-Only what is asked for is read. A text MANIFEST.jsonl, as older versions wrote it, is taken over.
+Only what is asked for is read.
 """
 
 import fcntl
-import json
 import os
 import sqlite3
-import sys
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -24,7 +21,7 @@ from zlib import crc32
 
 from ..errors import ToolError
 
-NAME, OLD = "MANIFEST.sqlite", "MANIFEST.jsonl"
+NAME = "MANIFEST.sqlite"
 BUNDLES = "bundles"
 _PATIENCE_S = 30.0  # until another process has read or written
 Key = tuple[str, int, int]  # board, boot, segment
@@ -190,11 +187,11 @@ def fuller(last: int, grown: int | None, there: Copy) -> bool:
     return (last, grown is None) > (there.last, there.grown is None)
 
 
-def _made(file: Path, name: str) -> sqlite3.Connection:
-    """The lines in a file, of a folder of this id if there are none yet."""
+def _made(file: Path) -> sqlite3.Connection:
+    """The lines in a file, of a new folder if there are none yet."""
     lines = sqlite3.connect(file, timeout=_PATIENCE_S)
     if not lines.execute("select count(*) from sqlite_master").fetchone()[0]:
-        lines.executescript(_TABLES.format(name))
+        lines.executescript(_TABLES.format(uuid4().hex[:16]))
     return lines
 
 
@@ -207,41 +204,6 @@ def opened(folder: Path | str, file: Path) -> Iterator[Manifest]:
             yield Manifest(Path(folder), lines)
     except sqlite3.Error as error:
         raise ToolError(f"{folder}/{NAME} cannot be read: {error}") from None
-
-
-def _take_over(folder: Path) -> None:
-    """Read the text of an older version once, and give it another name. ToolError: it is none."""
-    old, fresh = folder / OLD, folder / f".{NAME}.new"
-    found: list[Line] = []
-    for number, text in enumerate(old.read_bytes().splitlines(keepends=True), 1):
-        if text.endswith(b"\n"):  # the last one may have been cut by a crash
-            try:
-                found.append(_old_line(json.loads(text)))
-            except (ValueError, TypeError, KeyError, RecursionError):
-                raise ToolError(f"{old}:{number}: not a manifest line") from None
-    # By this tables know which of its lines they have.
-    first = "".join(f"{e.segment_size} {int(e.harvested * 1000)}\n" for e in found[:1])
-    fresh.unlink(missing_ok=True)
-    with closing(_made(fresh, sha256(first.encode()).hexdigest()[:16])) as lines:
-        Manifest(folder, lines).append(*found)
-    fresh.replace(folder / NAME)
-    old.replace(folder / f"{OLD}.old")
-    print(f"{old} was read into {NAME}, and is {OLD}.old now", file=sys.stderr)
-
-
-def _old_line(told: Any) -> Line:
-    """What a line of the text says, if it is one; ValueError, TypeError or KeyError."""
-    if not isinstance(told, dict):
-        raise TypeError
-    grown = {tuple(key): length for *key, length in told.get("growing", ())}
-    segments = [Segment(*each, grown.get(tuple(each[:3]))) for each in told["segments"]]
-    path, size, segment_size = told["path"], told["size"], told["segment_size"]
-    if path and (Path(path).parent != Path(BUNDLES) or segment_size < 256):
-        raise ValueError
-    if size != segment_size * len(segments):
-        segments = []  # a faulty one, in which only the first of them can be found
-    about = int(size), str(told["sha256"]), int(segment_size), float(told["harvested"])
-    return Line(str(path), *about, str(told["source"]), segments)
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -267,7 +229,7 @@ def sync_folder(folder: Path) -> None:
 def locked(folder: Path) -> Iterator[Manifest]:
     """The folder's manifest, while nobody else harvests into it."""
     try:
-        if (folder / "bronze").exists() and not has_one(folder):
+        if (folder / "bronze").exists() and not (folder / NAME).exists():
             raise ToolError(f"{folder} is a folder of tables; a harvest needs a folder of its own")
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("w") as lock:
@@ -275,16 +237,9 @@ def locked(folder: Path) -> Iterator[Manifest]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ToolError(f"{folder}: another harvest is running there") from None
-            if (folder / OLD).exists() and not (folder / NAME).exists():
-                _take_over(folder)
-            with closing(_made(folder / NAME, uuid4().hex[:16])) as lines:
+            with closing(_made(folder / NAME)) as lines:
                 yield Manifest(folder, lines)
     except OSError as error:
         raise ToolError(f"{error.filename or folder}: {error.strerror}") from None
     except sqlite3.Error as error:
         raise ToolError(f"{folder / NAME}: {error}") from None
-
-
-def has_one(folder: Path) -> bool:
-    """Whether it is a harvest folder."""
-    return any((folder / name).exists() for name in (NAME, OLD))

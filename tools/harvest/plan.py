@@ -1,28 +1,31 @@
 """What to fetch from a board's ring over the network: the segments that the folder lacks or has
 in part, and whether the board may still be writing them.
 
-A segment counts as sealed only if the board has shown the header of a later one, of the same boot
-or a later boot. The head does not decide that, since any client can publish a head.
+The board's head (its retained announcement) says which numbers there are; the headers, which boot
+wrote each. A segment is sealed once the board has shown the header of a later one.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from .headers import MOST, Headers
+from dataclasses import dataclass, field
+
+from ..errors import ToolError
 from .network import Gone, Head, Ring
-from .segments import Header, NotASegment
+from .segments import HEADER_SIZE, Header, NotASegment, header
 from .store import Store
 
+_LOOKED_AT = 64  # of the newest segments, until one has a header
 
-@dataclass(frozen=True)
+
+@dataclass
 class Plan:
     """What to fetch from one board."""
 
     head: Head
-    headers: Headers
-    last: Header | None  # of the newest segment that has one
-    numbers: list[int]
-    complaints: tuple[str, ...] = ()  # what is wrong with the head
-    empty: bool = False  # does no segment exist that the head names?
+    ring: Ring
+    numbers: list[int] = field(default_factory=list)
+    last: Header | None = None  # of the newest segment that has one
+    _found: dict[int, Header | NotASegment | Gone] = field(default_factory=dict)
 
     def grows(self, segment: Header) -> bool:
         """May the board write more of it?"""
@@ -33,35 +36,49 @@ class Plan:
         """Bytes of a growing segment on flash, if the head names this segment."""
         return self.head.length if segment.segment == self.head.segment else None
 
+    def header(self, number: int) -> Header:
+        """Of this segment, requested once. Raises Gone, or NotASegment if it is something else."""
+        if number not in self._found:
+            self._found[number] = self._ask(number)
+        found = self._found[number]
+        if isinstance(found, Header):
+            return found
+        raise found
+
+    def boot(self, number: int) -> int | None:
+        """That wrote it; None: it has no header."""
+        try:
+            return self.header(number).boot
+        except (Gone, NotASegment):
+            return None
+
+    def _ask(self, number: int) -> Header | NotASegment | Gone:
+        board = self.head.board
+        try:
+            found = header(self.ring.read(board, number, 0, HEADER_SIZE))
+        except (Gone, NotASegment) as error:
+            return error
+        if (found.board, found.segment) == (board, number):
+            return found
+        return NotASegment(f"it is segment {found.segment} of board {found.board}")
+
 
 def plan(ring: Ring, head: Head, store: Store) -> Plan:
-    """Compare the ring with the folder; what the folder certainly has is left out."""
-    headers = Headers(ring, head.board)
-    newest = headers.newest(head)
-    if newest is None:
-        none = f"its head names segments {head.first} to {head.segment}, and none exists"
-        return Plan(head, headers, None, [], (f"board {head.board}: {none}",), empty=True)
-    complaints = []
-    if newest < head.segment:
-        complaints.append(f"its newest segment is {newest}, its head says {head.segment}")
-    there = range(head.first, newest + 1)
-    store.damage.doubt(head.board, there)
-    certain = _certain(headers, head, _sealed(store, head.board, there))
-    numbers = [number for number in there if number not in certain]
-    if count := headers.beginning(head, numbers):
-        none = f"{numbers[0]} to {numbers[count - 1]}"
-        complaints.append(f"its head names segments {none}, of which {count:,} do not exist")
-    lines = tuple(f"board {head.board}: {each}" for each in complaints)
-    return Plan(head, headers, _last(headers, there), numbers[count:], lines)
-
-
-def _last(headers: Headers, there: range) -> Header | None:
-    for number in reversed(there):
-        try:
-            return headers.header(number)
-        except (Gone, NotASegment):
-            pass
-    return None
+    """Compare the ring with the folder; what the folder certainly has is left out. ToolError:
+    the board has nothing of what its head names."""
+    found, there = Plan(head, ring), range(head.first, head.segment + 1)
+    with_header = (n for n in reversed(there[-_LOOKED_AT:]) if found.boot(n) is not None)
+    newest = next(with_header, None)
+    if newest is not None:
+        found.last = found.header(newest)
+    elif all(isinstance(found._found[n], Gone) for n in there[-_LOOKED_AT:]):
+        raise ToolError(
+            f"board {head.board}: its head names segments {head.first} to {head.segment}, and"
+            " the newest of them do not exist"
+        )
+    certain = _certain(found, _sealed(store, head.board, there))
+    found.numbers = [number for number in there if number not in certain]
+    return found
 
 
 def _sealed(store: Store, board: str, there: range) -> dict[int, dict[int, int]]:
@@ -79,31 +96,20 @@ def _sealed(store: Store, board: str, there: range) -> dict[int, dict[int, int]]
     return mine
 
 
-def _certain(headers: Headers, head: Head, mine: dict[int, dict[int, int]]) -> set[int]:
+def _certain(found: Plan, mine: dict[int, dict[int, int]]) -> set[int]:
     """The numbers whose segment in the folder is the one that the ring has now.
 
     A board that was emptied numbers its segments anew, so the folder may have a number of several
     rings. Headers are requested from the newest on. A known header vouches for the segment
     before it: that one is of the same boot, or of the previous boot if the known one begins its
-    boot. All others are requested themselves, until MOST of them do not exist.
+    boot. All others are requested themselves.
     """
     certain: set[int] = set()
     boot = None  # that vouches for this number
-    missed = 0
     for number in sorted(mine, reverse=True):
         if number + 1 not in certain or boot not in mine[number]:
-            boot = _boot(headers, number)
-            missed = 0 if headers.has(number) else missed + 1
-            if missed >= MOST and not headers.has(head.first):
-                break
+            boot = found.boot(number)
         if boot in mine[number]:
             certain.add(number)
             boot -= mine[number][boot] == 0
     return certain
-
-
-def _boot(headers: Headers, number: int) -> int | None:
-    try:
-        return headers.header(number).boot
-    except (Gone, NotASegment):
-        return None

@@ -142,20 +142,6 @@ def fitting(data: bytes) -> bytes:
     return data[: header(data).size]
 
 
-def beyond(data: bytes) -> str | None:
-    """What of it a bundle cannot hold, in words: a faulty recorder wrote more than its size."""
-    kept = fitting(data)
-    if len(kept) == len(data):
-        return None
-    lost = scan(data).last - scan(kept).last
-    told = f"{lost} records" if lost else f"{len(data) - len(kept)} bytes"
-    what = "record is" if lost == 1 else f"{told} are"
-    return (
-        f"it has {len(data)} bytes, but its header says {len(kept)}: its last {what} not in the"
-        " bundle"
-    )
-
-
 def padded(data: bytes, size: int) -> bytes:
     """As it lies in a bundle, at exactly this size: erased flash behind it."""
     return data[:size].ljust(size, b"\xff")

@@ -121,7 +121,7 @@ class Store:
             line.segments.append(Segment(*each.key, found.header.first, found.last, grown))
         line.path, line.size, line.sha256 = writer.close()
         self.manifest.append(line)
-        self.damage.mended(line.path)
+        self.damage.written(line)
         return line
 
     def known(self, key: Key) -> bytes | None:
@@ -130,14 +130,6 @@ class Store:
         if there is None or there.grown is None:
             return None
         return self._bytes(there)[: there.grown]
-
-    def has_damage(self, key: Key, data: bytes) -> bool:
-        """Has a bundle of a segment that was still growing the same damage, byte for byte?"""
-        there = self.damage.copy(key)
-        if there is None or there.grown is None:
-            return False
-        here = self._bytes(there).rstrip(b"\xff")
-        return len(here) > there.grown and data.startswith(here)
 
     def held(self, copy: Copy) -> bytes | None:
         """What a bundle has of a sealed segment: to its last record, or what is torn behind.

@@ -6,14 +6,13 @@ The board runs a few lines of code that print; nothing is installed or mounted.
 import ast
 import posixpath
 from binascii import a2b_base64
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 from ..errors import ToolError
 from .manifest import Copy
 from .segments import HEADER_SIZE, Header, NotASegment, header, scan
 
-Held = Callable[[Copy], bytes | None]  # what its bundle has of it, if that can be read
 _CONF = "/slotmq.conf"
 _KEY = "record_location"
 _DEFAULT = "record"  # of that key
@@ -95,24 +94,16 @@ class Files:
             begin += len(piece)
             yield piece
 
-    def is_new(self, segment: Header, copy: Copy | None, held: Held) -> bool:
+    def is_new(self, _segment: Header, copy: Copy | None) -> bool:
         """Has it records, or may it have, that the folder of the harvest has not?"""
-        if copy is None or copy.grown is not None:
-            return True
-        here = held(copy)
-        if here is None:
-            return False
-        whole = here[: scan(here).end]
-        return scan((whole + self._rest(segment, len(whole)))[: segment.size]).last > copy.last
+        return copy is None or copy.grown is not None
 
     def has_more(self, segment: Header, here: bytes) -> bool:
         """Has it anything behind the whole records of these bytes that they have not? What is
         erased is nothing."""
         end = scan(here).end
-        return not here[end:].startswith(self._rest(segment, end).rstrip(b"\xff"))
-
-    def _rest(self, segment: Header, begin: int) -> bytes:
-        return b"".join(self.fetch(segment, begin))
+        rest = b"".join(self.fetch(segment, end))
+        return not here[end:].startswith(rest.rstrip(b"\xff"))
 
     def grows(self, _segment: Header) -> bool:
         """No segment does: the board's next start begins a new one."""

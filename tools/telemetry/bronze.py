@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ToolError
-from ..harvest.manifest import Key, Manifest, has_one
+from ..harvest.manifest import NAME, Key, Manifest
 from . import manifest
 from .decode import Place, frames_of
 from .decode import decode as decode_bytes
@@ -46,18 +46,13 @@ def ingest(engine: Engine, harvest: Folder | Path, lake: Lake) -> Taken:
     running it again does nothing."""
     folder = Folder(harvest)
     with lake.locked("bronze"):
-        if not _is_there(folder):
+        if not folder.is_remote and not folder.has(NAME):  # nothing is sealed yet
             fresh, old = _open_ones(folder, lake, None)
             if fresh:
                 lake.commit(BRONZE, fresh, old)
             return Taken(0, 0)
         with manifest.opened(folder) as lines:
             return _ingest(engine, lines, folder, lake)
-
-
-def _is_there(folder: Folder) -> bool:
-    """Whether anything is sealed yet."""
-    return folder.is_remote or has_one(folder / ".")
 
 
 def _ingest(engine: Engine, lines: Manifest, harvest: Folder, lake: Lake) -> Taken:
@@ -119,8 +114,8 @@ def _open_ones(
 def done(lake: Lake, table: Table, lines: Manifest) -> int:
     """How many lines of a harvest folder the table has."""
     mark = lake.marked(table, f"harvest-{lines.id}") or 0
-    count = mark >> 32 or mark  # of a text manifest there is no more than the number
-    if count > lines.count() or mark not in (count, _mark(lines, count)):
+    count = mark >> 32
+    if count > lines.count() or mark != _mark(lines, count):
         raise ToolError(
             f"{lines.folder} begins like a harvest folder that {lake.folder} has read, and is"
             " another: use one folder of tables for each of the two"

@@ -84,7 +84,7 @@ class Lake:
 
     def made(self) -> Lake:
         """The same, once the folder is there."""
-        if any(map(self.folder.has, (manifest.NAME, manifest.OLD))):
+        if self.folder.has(manifest.NAME):
             raise ToolError(
                 f"{self.folder} is a harvest folder; tables need a folder of their own"
             )

@@ -44,9 +44,6 @@ class Part:
 def opened(folder: Folder) -> Iterator[Manifest]:
     """The manifest, to read only; of an object store a copy of it."""
     if not folder.is_remote:
-        if (folder / manifest.OLD).exists():
-            with manifest.locked(folder / "."):
-                pass  # which takes it over
         if not (folder / NAME).exists():
             raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}")
         with manifest.opened(folder.url, folder / NAME) as found:

@@ -213,7 +213,7 @@ def test_a_copy_longer_than_its_size_is_reported(
     whole = identities(one)
     one.segments[1] = one.segments[1].ljust(one.size + 24, b"\x11")
     copy(one, card)
-    assert "last 24 bytes" in copied(status=1).output
+    assert "the rest is not in the bundle" in copied(status=1).output
     assert folder.identities() == whole
     assert "nothing new" in copied().output
 

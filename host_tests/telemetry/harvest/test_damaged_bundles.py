@@ -20,19 +20,12 @@ def shortened(bundle: Path) -> None:
     bundle.write_bytes(b"hello")
 
 
-def changed(bundle: Path) -> None:
-    bundle.write_bytes(b"hello" + bundle.read_bytes()[5:])
+def changed(bundle: Path, at: int = 0) -> None:
+    data = bundle.read_bytes()
+    bundle.write_bytes(data[:at] + b"hello" + data[at + 5 :])
 
 
-DAMAGES = pytest.mark.parametrize(
-    ("damage", "told"),
-    [
-        (shortened, "it has 5 bytes instead of 4,096"),
-        (changed, "it was changed after the harvest (SHA-256 differs)"),
-        (Path.unlink, "it is missing"),
-    ],
-    ids=["shortened", "changed", "missing"],
-)
+DAMAGES = pytest.mark.parametrize("damage", [shortened, Path.unlink])
 
 
 def sound(folder: Folder, bundle: Path) -> Folder:
@@ -46,26 +39,8 @@ def sound(folder: Folder, bundle: Path) -> Folder:
 
 
 @DAMAGES
-def test_the_segment_that_was_growing_is_fetched_whole(
-    attach: Attach, harvest: Harvest, folder: Folder, damage: Callable[[Path], None], told: str
-) -> None:
-    one = recorder(messages=30)
-    boards = attach(one)
-    harvest()
-    (bundle,) = (folder.path / "bundles").iterdir()
-    damage(bundle)
-    one.message("room/1", b"one more")
-    boards.published()
-    said = harvest().output
-    assert f"{bundle}: {told}; 1 of its 1" in said
-    assert len(said.splitlines()) == 3 and "not a segment" not in said  # bar, complaint, bundle
-    assert "nothing new" in harvest().output and told not in harvest().output
-    assert sound(folder, bundle).identities() == identities(one)
-
-
-@DAMAGES
 def test_a_damaged_bundle_is_fetched_again_though_nothing_is_new(
-    attach: Attach, harvest: Harvest, folder: Folder, damage: Callable[[Path], None], told: str
+    attach: Attach, harvest: Harvest, folder: Folder, damage: Callable[[Path], None]
 ) -> None:
     one = recorder(messages=30)
     attach(one)
@@ -73,30 +48,24 @@ def test_a_damaged_bundle_is_fetched_again_though_nothing_is_new(
     (bundle,) = (folder.path / "bundles").iterdir()
     before = bundle.read_bytes()
     damage(bundle)
-    assert told in harvest().output
+    harvest()
     assert bundle.read_bytes() == before
-    assert "nothing new" in harvest().output and told not in harvest().output
+    assert harvest().output.endswith("\nnothing new\n")
     assert folder.identities() == identities(one)
 
 
-@pytest.mark.parametrize("older_is_damaged_too", [False, True])
-def test_an_older_copy_is_continued_only_if_it_is_sound(
-    attach: Attach, harvest: Harvest, folder: Folder, older_is_damaged_too: bool
+def test_a_growing_segment_is_fetched_whole_if_its_beginning_was_changed(
+    attach: Attach, harvest: Harvest, folder: Folder
 ) -> None:
     one = recorder(messages=30)
     boards = attach(one)
     harvest()
-    length = len(one.segments[0])
+    (bundle,) = (folder.path / "bundles").iterdir()
+    changed(bundle, at=200)
     one.message("room/1", b"one more")
     boards.published()
     harvest()
-    bundles = [folder.path / line["path"] for line in folder.lines()]
-    for bundle in bundles[not older_is_damaged_too :]:
-        changed(bundle)
-    boards.requests.clear()
-    said = harvest().output
-    assert ((A, 0, length) in boards.requests) is not older_is_damaged_too
-    assert said.count("SHA-256 differs") == 1 + older_is_damaged_too
+    assert sound(folder, bundle).identities() == identities(one)
 
 
 def test_segments_of_a_missing_bundle_are_fetched_again(
@@ -138,7 +107,7 @@ def test_a_missing_bundle_of_an_emptied_board_is_fetched_again(
     bundle = folder.path / folder.lines()[-1]["path"]
     harvested_after(2)
     bundle.unlink()
-    assert f"{bundle}: it is missing; 3 of its 3" in harvest().output
+    harvest()
     assert sound(folder, bundle).identities() == before | identities(one)
 
 
@@ -151,8 +120,7 @@ def test_a_missing_bundle_is_fetched_again_by_cable(
     (bundle,) = (folder.path / "bundles").iterdir()
     bundle.unlink()
     count = len(one.segments)
-    said = by_cable("--delete").output
-    assert f"{bundle}: it is missing; {count} of its {count} " in said
+    assert f"{count} segments" in by_cable("--delete").output
     assert folder.identities() == identities(one)
     assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
 
@@ -178,5 +146,5 @@ def test_delete_leaves_segments_of_a_damaged_bundle_on_the_board(
     stay = [f"{number:08x}.seg" for number in [*range(count), one.newest]]
     assert sorted(path.name for path in flash.iterdir()) == stay
     first.unlink()
-    assert f"{count} of its {count} " in by_cable("--delete").output
+    by_cable("--delete")
     assert [path.name for path in flash.iterdir()] == stay[-1:]

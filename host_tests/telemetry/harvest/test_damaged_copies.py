@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from .conftest import A, Attach, Folder, identities, recorder
-from .recording import Recorder, records
+from .recording import Recorder
 from .test_copies import card, copied, copy
 from .test_usb import flash, kept, written
 from .test_usb import harvest as by_cable
@@ -79,27 +79,6 @@ def test_a_newest_segment_damaged_only_in_its_copy_is_fetched_from_the_board(
     assert folder.identities() == identities(one)
 
 
-def test_of_a_newest_segment_damaged_on_the_board_only_the_rest_is_fetched(
-    one: Recorder, attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
-    one.segments[NEXT] = rotten(one.segments[NEXT], 700)
-    boards = attach(one)
-    assert "segment 1: torn" in harvest().output
-    boards.requests.clear()
-    one.message("room/1", b"more")
-    boards.published()
-    said = harvest().output
-    assert "nothing new" in said and "torn" not in said
-    offsets = [at for _, number, at in boards.requests if number == NEXT]
-    assert offsets.count(0) == 1 and min(filter(None, offsets)) > 600  # its header, and the rest
-    assert not list((folder.path / "partial").iterdir())
-    one.message("room/1", b"behind the damage")
-    one.start()
-    boards.published()
-    harvest()
-    assert b"behind the damage" in dict(folder.segments())[A, 1, NEXT]
-
-
 @WAYS
 def test_a_segment_damaged_on_the_board_is_fetched_once_and_stored_unchanged(
     way: str, one: Recorder, card: Path, copied: Harvest, folder: Folder,
@@ -131,16 +110,6 @@ def test_a_copy_better_than_the_boards_stays(
     assert folder.identities() == better > identities(one)
 
 
-def test_a_damaged_copy_that_counted_as_sealed_is_completed_by_cable(
-    one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
-) -> None:
-    kept(folder, rotten(one.segments[0], 700))
-    written(one, flash)
-    by_cable("--delete")
-    assert folder.identities() == identities(one)
-    assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
-
-
 def test_different_bytes_after_the_damage_stay_on_the_board(
     one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
 ) -> None:
@@ -152,32 +121,6 @@ def test_different_bytes_after_the_damage_stay_on_the_board(
         said = by_cable("--delete", status=1).output
         assert stays in said and "torn" not in said  # it is not fetched again
     assert len(list(flash.iterdir())) == len(one.segments)
-
-
-def test_a_torn_tail_that_ends_as_if_it_were_erased_is_fetched_once(
-    one: Recorder, flash: Path, by_cable: Harvest, folder: Folder
-) -> None:
-    one.tear(b"\x12\x34\x56\x78\xff\xff")
-    one.start()
-    written(one, flash)
-    assert "segment 1: torn" in by_cable().output
-    said = by_cable().output
-    assert "torn" not in said and "nothing new" in said
-    by_cable("--delete")
-    assert [path.name for path in flash.iterdir()] == [f"{one.newest:08x}.seg"]
-
-
-def test_a_last_record_that_ends_as_if_it_were_erased_is_new(
-    flash: Path, by_cable: Harvest, folder: Folder
-) -> None:
-    one = recorder(messages=30)
-    before = one.segments[0]
-    one.message("room/1", b"\xff" * 9)
-    kept(folder, before)
-    written(one, flash)
-    by_cable()
-    assert folder.identities() == identities(one)
-    assert records(dict(folder.segments())[A, 1, 0])[-1][1] == b"\xff" * 9
 
 
 def test_a_changed_bundle_is_named_and_not_its_segment(

@@ -167,6 +167,48 @@ def test_overwritten_segments_are_reported_and_the_rest_is_fetched(
     assert folder.identities() == identities(one)
 
 
+def test_an_unreadable_newest_segment_seals_none(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    """Power failed when the board had begun it; what seals those before is its next start."""
+    one = recorder(A, 20)
+    one.start()
+    one.segments[one.newest] = one.segments[one.newest][:9]
+    boards = attach(one)
+    assert "segment 1: cut header" in harvest().output
+    assert [number for _, _, number, _ in folder.lines()[0]["growing"]] == [0]
+    one.start()
+    boards.published()
+    harvest()
+    assert [number for _, _, number, _ in folder.lines()[1]["growing"]] == [2]
+    assert [number for _, _, number, *_ in folder.lines()[1]["segments"]] == [0, 2]
+
+
+def test_a_board_without_what_its_head_names_is_named(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    one, other = recorder(A, 300), recorder(B, 20)
+    attach(one, other)
+    one.segments.clear()
+    said = harvest(status=1).output
+    assert f"board {A}: its head names segments 0 to {one.newest}, and" in said
+    assert folder.identities() == identities(other)
+
+
+def test_a_segment_longer_than_its_header_says_is_named(
+    attach: Attach, harvest: Harvest, folder: Folder
+) -> None:
+    """As a faulty recorder wrote it: the bundle has what fits."""
+    one = recorder(messages=600)
+    whole = identities(one)
+    one.segments[1] = one.segments[1].ljust(one.size, b"\xff") + b"\x11" * 24
+    attach(one)
+    said = harvest(status=1).output
+    assert f"segment 1: it has {one.size + 24} bytes, but its header says {one.size}" in said
+    assert folder.identities() == whole
+    assert "nothing new" in harvest().output
+
+
 @pytest.mark.parametrize("boot", [7, 4711])
 def test_a_ring_that_was_made_anew_is_fetched_whole_at_every_harvest(
     boot: int, attach: Attach, harvest: Harvest, folder: Folder

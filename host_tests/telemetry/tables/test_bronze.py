@@ -3,11 +3,8 @@ from any number of harvest folders."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,39 +26,6 @@ def harvest(folder: Path, *lines: Line) -> Path:
     with locked(folder) as there:
         there.append(*lines)
     return folder
-
-
-OLD = {"path": "bundles/1.smq", "size": 2048, "segment_size": 512, "harvested": 17.5,
-       "sha256": "", "source": "", "segments": [["a", 1, n, 9 * n, 9 * n + 8] for n in range(4)],
-       "growing": [["a", 1, 3, 90]]}  # fmt: skip
-
-
-def test_a_text_manifest_is_taken_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tables that have read its lines go on behind them."""
-    old, lake = tmp_path / "MANIFEST.jsonl", Lake(tmp_path / "tables").made()
-    uneven = {**OLD, "path": "bundles/2.smq", "size": 2049}
-    old.write_text(f'{json.dumps(OLD)}\n{json.dumps(uneven)}\n{{"path": "bun')
-    folder = sha256(b"512 17500\n").hexdigest()[:16]
-    lake.commit(BRONZE, [], (), {f"harvest-{folder}": 1})
-    lake.commit(QUARANTINE, [], (), {f"harvest-{folder}": 1})
-    assert ingest(tmp_path, lake) == (1, 2)
-    assert f"{old} was read into MANIFEST.sqlite" in capsys.readouterr().err
-    with locked(tmp_path) as there:
-        first, second = there.filled(there.lines())
-        assert (first.path, first.harvested, second.segments) == ("bundles/1.smq", 17.5, [])
-        assert [segment.grown for segment in first.segments] == [None, None, None, 90]
-        assert there.copies(key=("a", 1, 3))["a", 1, 3].last == 35
-    assert not old.exists() and ingest(tmp_path, lake) == (2, 2)
-
-
-@pytest.mark.parametrize(
-    "wrong", ["{", "[" * 3000, "[]", {"size": None}, {"segment_size": 0}, {"path": "../x"}]
-)
-def test_a_wrong_line_of_a_text_manifest_is_named(tmp_path: Path, wrong: Any) -> None:
-    text = wrong if isinstance(wrong, str) else json.dumps(OLD | wrong)
-    (tmp_path / "MANIFEST.jsonl").write_text(f"{json.dumps(OLD)}\n{text}\n")
-    with pytest.raises(ToolError, match=r"MANIFEST.jsonl:2: not a manifest line"):
-        manifest.read(tmp_path)
 
 
 def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
