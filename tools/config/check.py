@@ -61,7 +61,7 @@ def _in_its_files(settings: Any, limits: Any, board: str) -> list[str]:
     usable = mosquitto_cpython.usable if board == "HOST" else None
     try:
         if settings.password_file and _is_here(settings.password_file):
-            users_file.read(settings.password_file, limits.users, usable)
+            users_file.read(settings.password_file, limits.users, usable, limits.client_id_bytes)
     except ValueError as error:
         found.append(str(error))
     except OSError as error:

@@ -28,11 +28,13 @@ def path_on_board(name: str, file: str, key: str = "password_file") -> str:
     return str(path)
 
 
-def read_users(file: Path, most: int) -> bytes:
-    """The content. ToolError: it is no password_file; the error shows none of its content."""
+def read_users(file: Path, limits: Any) -> bytes:
+    """The content. ToolError: it is no password_file that the board could use; the error shows
+    none of its content."""
     try:
         content = file.read_bytes()
-        users_file.read(str(file), most)  # without lines that work on a computer only
+        # without lines that work on a computer only
+        users_file.read(str(file), limits.users, longest=limits.client_id_bytes)
     except OSError as error:
         raise ToolError(f"{file}: {error.strerror}") from None
     except ValueError as error:
@@ -61,8 +63,8 @@ def check(name: str, content: bytes, limits: Any) -> None:
             raise ToolError(str(error).replace(str(copy), name)) from None
 
 
-def slow_users(file: Path, most: int) -> list[str]:
+def slow_users(file: Path, limits: Any) -> list[str]:
     """A warning for each user whose first login takes more than 10 s on a board."""
-    rows: list[Any] = users_file.read(str(file), most)
+    rows: list[Any] = users_file.read(str(file), limits.users)
     slow = [(row[0].decode(), row[1]) for row in rows if row[1] > passwd.MANY_ON_BOARD]
     return [f"{file}: user {name}: {passwd.SLOW.format(f'{n:,}')}" for name, n in slow]

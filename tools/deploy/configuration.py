@@ -186,13 +186,16 @@ def _with_users(
     users = made.settings.password_file
     path, file = _place(source, "password_file", users)
     if file and file.is_file():
-        content = access_files.read_users(file, made.limits.users)
-        slow = access_files.slow_users(file, made.limits.users)
+        content = access_files.read_users(file, made.limits)
+        slow = access_files.slow_users(file, made.limits)
         return replace(made, files={path: content}, effectless=made.effectless + slow)
     if path in on_board:
         return replace(made, kept=(path,))
     if login and login.user and login.password:
         passwd.check(login.user, login.password)
+        longest = made.limits.client_id_bytes
+        if len(login.user) > longest:
+            raise ToolError(f"--user: at most {longest} characters on this board")
         line = passwd.line(login.user, login.password, passwd.ITERATIONS, os.urandom(16))
         return replace(made, files={path: line + b"\n"}, made=path)
     raise ToolError(_NO_USERS.format(source.name, users, _not(file), path, LOGIN_PASSWORD))

@@ -26,7 +26,7 @@ def edited(repl: Repl, name: str) -> Iterator[Path]:
     board's file is unchanged then. The board is reset in each case."""
     try:
         on_board = repl.hashes()
-        path, most = _of_board(repl, on_board, name)
+        path, limits = _of_board(repl, on_board, name)
         with tempfile.TemporaryDirectory() as folder:
             here = Path(folder, "users")
             before = repl.read(path) if path in on_board else None
@@ -34,7 +34,7 @@ def edited(repl: Repl, name: str) -> Iterator[Path]:
                 here.write_bytes(before)
             try:
                 yield here
-                after = access_files.read_users(here, most) if here.exists() else before
+                after = access_files.read_users(here, limits) if here.exists() else before
             except ToolError as error:
                 raise ToolError(str(error).replace(str(here), path)) from None
             if after is not None and after != before:
@@ -61,15 +61,15 @@ def put_rules(repl: Repl, file: Path) -> str:
     return path
 
 
-def _of_board(repl: Repl, on_board: Collection[str], name: str) -> tuple[str, int]:
-    # The path of its password_file, and how many users there may be.
+def _of_board(repl: Repl, on_board: Collection[str], name: str) -> tuple[str, Any]:
+    # The path of its password_file, and its limits.
     limits, settings = _settings(repl, on_board)
     users = settings.password_file
     path = access_files.path_on_board(board_files.CONF, name)
     if not users or access_files.path_on_board(board_files.CONF, users) != path:
         has = f"names {users}" if users else "has no password_file"
         raise ToolError(f"{path}: the board's slotmq.conf {has}")
-    return path, limits.users
+    return path, limits
 
 
 def _settings(repl: Repl, on_board: Collection[str]) -> tuple[Any, Any]:

@@ -179,10 +179,16 @@ class Mqtt:
         ]
 
     def publish(
-        self, topic: str, payload: str | bytes = b"", qos: int = 0, retain: bool = False
+        self,
+        topic: str,
+        payload: str | bytes | int | float = b"",
+        qos: int = 0,
+        retain: bool = False,
     ) -> None:
-        """Publish as the broker's own program. AssertionError: a table is full."""
-        if not self._server.publish(topic, payload, qos, retain):
+        """Publish as the broker's own program, a number as its text. AssertionError: a table is
+        full."""
+        data = str(payload) if isinstance(payload, int | float) else payload
+        if not self._server.publish(topic, data, qos, retain):
             raise AssertionError(f"{topic} was not published: a table is full\n{self.report()}")
 
     def clear(self) -> None:

@@ -42,6 +42,7 @@ class Process:
         self.spy = Seen()
         self.log: deque[str] = deque(maxlen=_MOST_LINES)
         self.network = SimpleNamespace(port=free_port())
+        self._pid = os.getpid()
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="slotmq-test-"))
         try:
@@ -115,7 +116,9 @@ class Process:
         return self._watcher.publish(topic, payload, qos, retain)
 
     def close(self) -> None:
-        """Stop it in order."""
+        """Stop it in order. After a fork() the child leaves all to its parent."""
+        if self._pid != os.getpid():
+            return
         self._watcher.close()
         self._end()
 

@@ -49,6 +49,14 @@ class _Job:
         self.done.set()
 
 
+def _refuse_to_end() -> None:
+    # Else the thread would go on without serving anybody
+    raise RuntimeError(
+        "stop(), close(): the broker of a test is ended by mqtt.close(), mqtt.restart() or "
+        "mqtt.power_cut()"
+    )
+
+
 class Server:
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -97,6 +105,7 @@ class Server:
         self.network.listen(broker.loop, own[2], self._of_listener(own[3]))
         if settings.persistence:
             self._restore(broker, settings)
+        vars(broker).update(stop=_refuse_to_end, close=_refuse_to_end)
         self._is_ending = False
         self._thread = threading.Thread(target=self._serve, name="slotmq", daemon=True)
         self._thread.start()
@@ -203,6 +212,7 @@ class Server:
         """Stop the broker in order, as Ctrl-C does; the port stays."""
         self._join()
         if self.broker:
+            self._let_it_end()
             with suppress(Exception) if self.failure else nullcontext():
                 self.broker.close()
             self._release()
@@ -218,6 +228,7 @@ class Server:
         loop.close = lambda: None  # close() only gives back what the process has
         if self.broker.journal:
             self.broker.journal.medium.close()
+        self._let_it_end()
         self.broker.close()
         self._release()
 
@@ -270,6 +281,10 @@ class Server:
             self.broker.wake()
             self._thread.join()
             self._thread = None
+
+    def _let_it_end(self) -> None:
+        for name in ("stop", "close"):
+            vars(self.broker).pop(name, None)
 
     def _release(self) -> None:
         self.broker = None

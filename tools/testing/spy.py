@@ -19,7 +19,7 @@ from .texts import Message, matches
 _TYPE, _FLAGS, _START, _END, _PACKET_ID, _TOPIC, _TOPIC_LEN, _PAYLOAD = 0, 1, 2, 4, 6, 7, 8, 9
 _NONE = 0xFFFF
 _EXTRA = 8
-_CONNECT, _PUBLISH, _SUBSCRIBE, _OF_WILL = 1, 3, 8, 16
+_CONNECT, _PUBLISH, _SUBSCRIBE, _UNSUBSCRIBE, _OF_WILL = 1, 3, 8, 10, 16
 _NOT_AUTHORIZED, _BAD_LOGIN = 5, 4
 _NAMES = (
     *("-", "CONNECT", "CONNACK", "PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP"),
@@ -78,7 +78,7 @@ class Spy(Seen):
             if kind == _PUBLISH:
                 return self._publish(inner, broker, conn, pkt, buf)
             data = _part(buf, pkt[_START], pkt[_END] - pkt[_START])
-            self._note(f"{self._who(conn)} -> {_line(data)}")
+            self._note(f"{self._who(conn)} -> {_line(data, broker.conns.level[conn] == 5)}")
             stream = broker.conns.stream[conn]
             if kind == _CONNECT and isinstance(stream, Line):
                 stream.is_5 = _level_and_id(data)[0] == 5
@@ -224,6 +224,9 @@ def _line(data: bytes, is_5: bool = False) -> str:
     kind, at = data[0] >> 4, _body(data)
     if kind == _CONNECT:  # the rest may be a secret
         return f"CONNECT as {shown(_level_and_id(data)[1])!r}"
+    if kind in (_SUBSCRIBE, _UNSUBSCRIBE):
+        names = data[at + 2 :]
+        return f"{_NAMES[kind]} {_filters(_without_properties(names) if is_5 else names, kind)}"
     if kind != _PUBLISH:
         rest = data[at : at + _FEW].hex(" ") + (" ..." if len(data) > at + _FEW else "")
         return f"{_NAMES[kind]} {rest}".rstrip()
@@ -231,6 +234,16 @@ def _line(data: bytes, is_5: bool = False) -> str:
     payload = data[end + (2 if data[0] & 6 else 0) :]
     payload = _without_properties(payload) if is_5 else payload
     return f"PUBLISH {_shown(data[at + 2 : end], payload, data[0] & 15)}"
+
+
+def _filters(data: bytes, kind: int) -> str:
+    found = []
+    while data:
+        end = 2 + int.from_bytes(data[:2], "big")
+        qos = f" qos {data[end] & 3}" if kind == _SUBSCRIBE and end < len(data) else ""
+        found.append(shown(data[2:end]) + qos)
+        data = data[end + (kind == _SUBSCRIBE) :]
+    return ", ".join(found)
 
 
 def _body(data: bytes, at: int = 1) -> int:

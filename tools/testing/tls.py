@@ -1,6 +1,7 @@
 """TLS of a test's broker: a throw-away certificate for each process, and connections over it."""
 
 import atexit
+import os
 import shutil
 import socket
 import ssl
@@ -48,9 +49,14 @@ def authority() -> Path:
         text = f"tls: {error.name} is missing; the extra `certs` of slotmq brings it"
         raise WrongOptions(text) from None
     folder = Path(tempfile.mkdtemp(prefix="slotmq-test-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, os.getpid())
     Authority(folder).issue("server", "localhost", ("localhost", HOST, "::1"), _DAYS)
     return folder
+
+
+def _remove(folder: Path, pid: int) -> None:
+    if pid == os.getpid():  # a child after fork() leaves it to its parent
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @cache

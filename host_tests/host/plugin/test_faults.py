@@ -325,6 +325,19 @@ def test_a_child_after_fork_leaves_the_broker_to_its_parent() -> None:
         assert mqtt.retained == {"b": b"1"}
 
 
+@pytest.mark.parametrize("name", ["stop", "close"])
+def test_the_program_cannot_end_the_broker_of_a_test(mqtt: Mqtt, name: str) -> None:
+    for is_called in (False, True):
+        with pytest.raises(RuntimeError, match=r"ended by mqtt\.close\(\)"):
+            end = getattr(mqtt.broker, name)
+            mqtt.broker.call(end) if is_called else end()
+    connected(mqtt, "sensor-1").disconnect()
+    mqtt.restart()
+    with pytest.raises(RuntimeError):
+        getattr(mqtt.broker, name)()
+    connected(mqtt, "sensor-1").disconnect()
+
+
 def test_a_refusal_outlives_a_restart(mqtt: Mqtt) -> None:
     mqtt.refuse("sensor-1", 5)
     mqtt.power_cut()

@@ -113,6 +113,22 @@ def test_without_the_package_that_makes_certificates(pytester: pytest.Pytester) 
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_the_certificate_outlives_a_child_after_fork() -> None:
+    code = """
+import os, sys
+from pathlib import Path
+from slotmq_tools.testing.mqtt import Mqtt
+
+with Mqtt(tls=True) as mqtt:
+    if not os.fork():
+        sys.exit(0)
+    print(os.wait()[1], Path(mqtt.cafile).exists())
+"""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "0 True\n"
+
+
 def test_the_certificate_goes_with_the_process() -> None:
     code = "from slotmq_tools.testing.mqtt import Mqtt; print(Mqtt(tls=True).cafile)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -125,6 +125,21 @@ def test_what_the_test_publishes_is_among_the_packets(mqtt: Mqtt) -> None:
     ]
 
 
+def test_a_number_is_published_as_its_text(mqtt: Mqtt) -> None:
+    mqtt.publish("room/1", 21.5)
+    assert mqtt.wait_for("room/1", 21.5).payload == b"21.5"
+
+
+def test_a_subscription_is_among_the_packets_with_its_filters(mqtt: Mqtt) -> None:
+    five = client5.Client((mqtt.host, mqtt.port))
+    assert five.connect(codec5.connect("five")).code == 0
+    five.subscribe("lamp/#", qos=2, subscription_id=7)
+    five.withdraw("lamp/#", "door")
+    for line in ("SUBSCRIBE lamp/# qos 2", "UNSUBSCRIBE lamp/#, door"):
+        assert f"five -> {line}" in mqtt.packets
+    five.disconnect()
+
+
 def test_a_wait_for_a_subscription(mqtt: Mqtt) -> None:
     panel = connected(mqtt, "panel")
     with pytest.raises(AssertionError, match="no subscription to lamp/\\+ within 0 s; there are"):

@@ -40,6 +40,7 @@ class Users:
     def __init__(self, limits, path):
         n = limits.users
         self.slots = n
+        self.most = limits.client_id_bytes  # of a name, as in access/owners.py
         self.slot_of = {}  # name: slot
         self.iterations = i32(n)
         self.salt_bytes = bytearray(n)

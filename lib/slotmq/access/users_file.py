@@ -27,18 +27,16 @@ _OURS = "name:iterations (4096 or more):salt:StoredKey:ServerKey"
 
 def load(users, path):
     """Read the users. ValueError, with file and line: a line is wrong; OSError: no such file."""
-    if MICROPYTHON:
-        rows = read(path, users.slots)
-    else:
-        from slotmq.access import mosquitto_cpython
-
-        rows = read(path, users.slots, mosquitto_cpython.usable)
-    return _replace(users, rows)
+    foreign = None
+    if not MICROPYTHON:
+        from slotmq.access.mosquitto_cpython import usable as foreign
+    return _replace(users, read(path, users.slots, foreign, users.most))
 
 
-def read(path, most, foreign=None):
+def read(path, most, foreign=None, longest=65535):
     """The users of a file: [(name, iterations, salt, StoredKey, ServerKey) or (name, foreign(what
-    follows it))]. most: how many there may be; foreign(text): reads a line of mosquitto_passwd."""
+    follows it))]. most: how many there may be; foreign(text): reads a line of mosquitto_passwd;
+    longest: bytes of a name."""
     rows = []
     names = set()
     with open(path, "rb") as file:
@@ -52,6 +50,9 @@ def read(path, most, foreign=None):
                 row = _user(line, foreign)
                 if row[0] in names:
                     raise ValueError("a new name")
+                if len(row[0]) > longest:
+                    text = "a name of at most %d bytes, see limit client_id_bytes"
+                    raise ValueError(text % longest)
                 if len(rows) == most:
                     raise ValueError("at most %d users, see limit users" % most)
             except ValueError as error:

@@ -1,13 +1,14 @@
 # mosquitto_conf.py - reads a file in mosquitto.conf's syntax into Settings and Limits.
 #
-# A line is empty, a comment (it begins with #), or a key, blanks and its value. If a key occurs
-# twice, the last line counts, as in mosquitto; listener, limit, when_full, record, log_type and
-# log_dest accumulate. FIELDS has a row for each key that is served: the key, whether a reload can
-# change it (live) or only a start, its kind, and the kind's bounds. A kind is a method of Reader,
-# or a function of config/rare_kinds.py or, with _ at its end, of config/tls_listeners.py. It
-# returns the setting, or raises ValueError with the text of what it expected. FIELDS is a text,
-# because names in a dict would outlive the module on MicroPython. All other keys of mosquitto are
-# in config/other_keys.py; a reload is in config/reload.py.
+# A line is empty, a comment (it begins with #), or a key, blanks and its value. As in mosquitto,
+# a text or a file has one value, or one for each listener; a second one is an error. Of other
+# keys the last line counts; listener, limit, when_full, record, log_type and log_dest
+# accumulate. FIELDS has a row for each key that is served: the key, whether a reload can change
+# it (live) or only a start, its kind, and the kind's bounds. A kind is a method of Reader, or a
+# function of config/rare_kinds.py or, with _ at its end, of config/tls_listeners.py. It returns
+# the setting, or raises ValueError with the text of what it expected. FIELDS is a text, because
+# names in a dict would outlive the module on MicroPython. All other keys of mosquitto are in
+# config/other_keys.py; a reload is in config/reload.py.
 #
 # load() reads the file into a Reader line by line (take, set), then finish() makes the Limits and
 # checks what needs the whole file. An error is noted and reading goes on, so that one ConfError
@@ -119,6 +120,7 @@ _OF_LISTENER = (
     " listener_auto_id_prefix max_qos max_topic_alias max_topic_alias_broker"
     " use_username_as_clientid"
 )
+_ONCE = "text text_ file_ folder_"  # kinds of keys that have one value
 SCOPED = "allow_anonymous password_file acl_file auto_id_prefix allow_zero_length_clientid"
 
 
@@ -201,10 +203,16 @@ class Reader:
         found = kind(row[3:], value) if kind else self.rare(row[2], row[3:], value)
         if key == "record":
             found = getattr(self.settings, key, ()) + (found,)
-        self.lines[key] = self.at
         keys = _OF_LISTENER.split()
         keys = keys[:5] if self._section is self.sections[0] else keys
-        if key in keys or row[2][-1] == "_" or key in SCOPED.split() and _is_scoped(self):
+        is_own = key in keys or row[2][-1] == "_" or key in SCOPED.split() and _is_scoped(self)
+        if row[2] in _ONCE.split():
+            before = self._section[4].get(key) if is_own else getattr(self.settings, key, None)
+            if key in self.lines and before not in (None, found):
+                text = "one value; there is another at "
+                raise ValueError(text + self.place(self.lines[key]))
+        self.lines[key] = self.at
+        if is_own:
             self._section[4][key] = found
             return
         if found is not None:

@@ -64,6 +64,14 @@ class TestLines(unittest.TestCase):
         self.read(f"a:{KEYS}\nb:{KEYS}\n", 2)
         self.refused(f"a:{KEYS}\nb:{KEYS}\n#\nc:{KEYS}\n", 4, "at most 2 users, see limit", 2)
 
+    def test_a_name_that_no_session_can_store(self):
+        limits = Limits(client_id_bytes=23)
+        path = scratch.write(f"{'a' * 23}:{KEYS}\n{'b' * 24}:{KEYS}\n")
+        with self.assertRaises(ValueError) as caught:
+            Broker(limits, Settings(password_file=path))
+        text = ":2: expected a name of at most 23 bytes, see limit client_id_bytes"
+        self.assertEqual(str(caught.exception), path + text)
+
     def test_lines_of_mosquitto_passwd_on_a_board(self):
         self.refused("user:$7$101$c2FsdA==$a2V5\n", 1, "mosquitto_passwd work on a computer only")
 

@@ -97,6 +97,12 @@ class TestAllErrors(Case):
             mosquitto_conf.load(path, SMALL)
         return [line.replace(path, "conf") for line in str(caught.exception).split("\n")]
 
+    def test_a_text_has_one_value_for_each_listener(self):
+        text = "listener 1\nciphers A\nlistener 2\nciphers B\n"
+        found = self.errors(text + "ciphers C")
+        self.assertIn("conf:5: ciphers: expected one value; there is another at conf:4", found)
+        self.assertFalse([line for line in self.errors(text) if "one value" in line])
+
     def test_every_error_has_its_line_in_the_order_of_the_file(self):
         found = self.errors(
             "max_qos 3\nmax_packet_size 9000\nlistener x\npersistance true\nsys_interval 1\n"
@@ -645,6 +651,13 @@ class TestSettingsOfEachListener(Case):
         text = "listener 1\nallow_anonymous true\nper_listener_settings true"
         self.refused(text, 3, "per_listener_settings", "a line above allow_anonymous")
         settings("allow_anonymous true\nlistener 1\nper_listener_settings false")
+
+    def test_a_second_value_of_a_text_is_refused(self):
+        self.refused("password_file a\npassword_file b", 2, "password_file", ":1")
+        self.assertEqual(settings("password_file a\npassword_file a").password_file, "a")
+        self.assertEqual(settings("max_qos 1\nmax_qos 0").max_qos, 0)
+        text = "per_listener_settings true\nlistener 1\npassword_file a\n"
+        self.refused(text + "password_file b", 4, "password_file", ":3")
 
     def test_a_second_file_of_users_is_refused(self):
         text = "per_listener_settings true\nlistener 1\npassword_file a\nlistener 2\n"
