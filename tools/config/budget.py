@@ -6,11 +6,8 @@ from typing import Any
 from slotmq.config import budget, mosquitto_conf
 from slotmq.config.settings import ConfError, Settings
 
-from .. import boards
 from ..errors import ToolError
-from .check import preset
-
-_OF_VERSION_5 = ("version 5", "aliases", "shares")
+from .check import preset, tables, tls_most
 
 
 def text(board: str, file: Path | None) -> str:
@@ -24,38 +21,22 @@ def text(board: str, file: Path | None) -> str:
         except ConfError as error:
             raise ToolError(str(error)) from None
         limits = reader.limits
-    rows = [
-        row for row in limits.rows() if settings.mqtt_versions == 5 or row[0] not in _OF_VERSION_5
-    ]
+    rows = tables(settings, limits)
     journal = budget.journal(limits)
-    more = [(*journal[:2], "more, with persistence true")]
-    if settings.persistence:
-        rows, more = [*rows, journal], []
-    rows += (used := budget.access_rows(settings, limits))
+    more = [] if settings.persistence else [(*journal[:2], "more, with persistence true")]
     for row, key in (
         (budget.users_row(limits), "password_file"),
         (budget.acl_row(limits), "acl_file"),
         (budget.owners_row(limits), "one of them"),
     ):
-        if row not in used:
+        if row not in rows:
             more.append((*row[:2], f"more, with {key}"))
     size = sum(row[1] for row in rows)
     if board != "HOST":
-        more += _tls(board, settings, limits, size)
+        if not limits.tls_connections:
+            row = budget.tls_row(1)
+            more.append((*row[:2], "more, with limit tls_connections 1"))
+        most = tls_most(board, settings, limits)
+        more.append(("tls bears", most, "connections beside the other tables"))
     rows = [*rows, ("tables", size, ""), *more]
     return "\n".join("{:<16}{:>8}  {}".format(*row) for row in rows)
-
-
-def _tls(board: str, settings: Any, limits: Any, size: int) -> list[tuple[Any, ...]]:
-    # What TLS would take, and how many connections over it the rest of the heap bears.
-    ways = ("3", settings.mqtt_versions == 3), ("kept", settings.persistence)
-    way = " ".join(name for name, is_so in ways if is_so)
-    left = boards.load(board).tables_bytes[way] - size
-    if limits.tls_connections:
-        left += budget.tls_row(limits.tls_connections)[1]
-    none, one = (budget.tls_row(n)[1] for n in (0, 1))
-    most = min(limits.connections, max(0, (left - none) // (one - none)))
-    rows: list[tuple[Any, ...]] = [("tls bears", most, "connections beside the other tables")]
-    if not limits.tls_connections:
-        rows.insert(0, ("tls_connections", one, "more, with limit tls_connections 1"))
-    return rows

@@ -7,11 +7,14 @@ from typing import Any
 
 from slotmq.access import acl_file, mosquitto_cpython, users_file
 from slotmq.access.rules_of_listeners_cpython import files_of
+from slotmq.app.start import _OF_VERSION_5
+from slotmq.config import budget, tls_listeners
 from slotmq.config import mosquitto_conf as parser
-from slotmq.config import tls_listeners
 from slotmq.config.settings import ConfError
 from slotmq.fast.bytes_cpython import filter_ok
 from slotmq.recorder import start as recorder
+
+from .. import boards
 
 
 def preset(board: str) -> Any:
@@ -35,7 +38,41 @@ def check(file: Path, board: str) -> tuple[list[str], list[str]]:
         reader.warnings += missing(settings)
         if errors := _of_bridges(settings):
             return errors, reader.warnings
+    else:
+        reader.warnings += _tls(board, settings, reader.limits)
     return _in_its_files(settings, reader.limits, board), reader.warnings
+
+
+def tables(settings: Any, limits: Any) -> list[tuple[Any, ...]]:
+    """Rows (name, bytes, ...) of what a start with these takes for tables."""
+    rows: list[tuple[Any, ...]] = [
+        row for row in limits.rows() if settings.mqtt_versions == 5 or row[0] not in _OF_VERSION_5
+    ]
+    if settings.persistence:
+        rows.append(budget.journal(limits))
+    rows += budget.access_rows(settings, limits)
+    return rows
+
+
+def way(settings: Any) -> str:
+    """How the broker is started, as a key of `tables_bytes` in board.json."""
+    ways = ("3", settings.mqtt_versions == 3), ("kept", settings.persistence)
+    return " ".join(name for name, is_so in ways if is_so)
+
+
+def tls_most(board: str, settings: Any, limits: Any) -> int:
+    """How many connections over TLS the board's heap bears beside the other tables."""
+    used = sum(row[1] for row in tables(settings, limits) if row[0] != "tls_connections")
+    left = boards.load(board).tables_bytes[way(settings)] - used
+    none, one = (budget.tls_row(n)[1] for n in (0, 1))
+    return int(min(limits.connections, max(0, (left - none) // (one - none))))
+
+
+def _tls(board: str, settings: Any, limits: Any) -> list[str]:
+    # A warning: a firmware of one's own may have more heap
+    asked, most = limits.tls_connections, tls_most(board, settings, limits)
+    text = f"limit tls_connections {asked}: with its stock firmware {board} has heap for {most}"
+    return [f"{text} beside the other tables, see `slotmq budget`"] if asked > most else []
 
 
 def _of_bridges(settings: Any) -> list[str]:
@@ -111,10 +148,10 @@ def together(settings: Any, limits: Any) -> None:
     settings.check(limits)
     if not hasattr(settings, "record"):
         return
-    size, budget = recorder._sizes(SimpleNamespace(limits=limits), settings)
+    size, most = recorder._sizes(SimpleNamespace(limits=limits), settings)
     if not all(filter_ok(text, 0, len(text)) for text in settings.record):
         raise ValueError("record: expected a topic filter")
     if size % 256:
         raise ValueError("record_segment_size: expected a multiple of 256")
-    if budget < 2 * size:
+    if most < 2 * size:
         raise ValueError("record_budget: expected at least two times record_segment_size")

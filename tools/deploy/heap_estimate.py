@@ -9,10 +9,8 @@ and how much less MQTT 3.1.1 alone, was measured for each board and is in its bo
 from collections.abc import Collection
 from typing import Any
 
-from slotmq.app import start
-from slotmq.config import budget
-
 from .. import boards
+from ..config import check as check_conf
 from ..errors import ToolError
 from ..pack import mpy, native
 from . import frozen
@@ -70,19 +68,12 @@ def _is_web(conf: Configuration) -> bool:
 
 def tables(conf: Configuration) -> list[tuple[Any, ...]]:
     """Rows (name, bytes, ...) of the budget that the start prints."""
-    rows: list[tuple[Any, ...]] = conf.limits.rows()
-    if conf.settings.mqtt_versions == 3:
-        rows = [row for row in rows if row[0] not in start._OF_VERSION_5]
-    if conf.settings.persistence:
-        rows.append(budget.journal(conf.limits))
-    rows += budget.access_rows(conf.settings, conf.limits)
-    return rows
+    return check_conf.tables(conf.settings, conf.limits)
 
 
 def way(conf: Configuration) -> str:
     """How the broker is started, as a key of `tables_bytes` in board.json."""
-    ways = ("3", conf.settings.mqtt_versions == 3), ("kept", conf.settings.persistence)
-    return " ".join(name for name, is_so in ways if is_so)
+    return check_conf.way(conf.settings)
 
 
 def native_code(board: boards.Board, records: bool = False) -> int:

@@ -244,6 +244,15 @@ class TestNeverPlain:
         assert error.startswith(f"{file}:2: certfile: expected limit tls_connections")
         assert check(conf(tmp_path, *lines, "limit tls_connections 1"), "RPI_PICO_W")[0] == []
 
+    def test_a_board_without_heap_for_them_is_a_warning(self, tmp_path: Path) -> None:
+        lines = "listener 8883", "certfile /b", "keyfile /c", "allow_anonymous true"
+        file = conf(tmp_path, *lines, "limit tls_connections 1")
+        ((text,), none) = (check(file, board)[1] for board in ("RPI_PICO_W", "RPI_PICO2_W"))
+        assert text.startswith("limit tls_connections 1: ") and "RPI_PICO_W has heap for 0" in text
+        assert none == []
+        small = "mqtt_versions 3", "limit message_bytes 4096", "limit tls_connections 1"
+        assert check(conf(tmp_path, *lines, *small), "RPI_PICO_W") == ([], [])
+
     @pytest.mark.parametrize(
         "line",
         [
