@@ -1,5 +1,5 @@
 # main.py - the program that a board starts: network and broker. `slotmq deploy` copies it. An
-# application without `slotmq deploy` has a main.py of its own (README.md, "As a library").
+# application without `slotmq deploy` has a main.py of its own (docs/embed.md, "As a library").
 try:
     from slotmq_run import boot_counter
 except Exception as error:  # boot_counter.py is missing or damaged; another start would not help

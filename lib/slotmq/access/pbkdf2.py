@@ -22,8 +22,8 @@ def begin(password, salt, iterations, sha=hashlib.sha256, block=64):
     """The work of one password; block: bytes of a block of `sha`."""
     inner, outer = _pads(password, sha, block)
     u = sha(outer + sha(inner + salt + b"\0\0\0\1").digest()).digest()
-    room = bytes(len(u))
-    return [inner + room, outer + room, u, int.from_bytes(u, "big"), iterations - 1, sha]
+    space = bytes(len(u))
+    return [inner + space, outer + space, u, int.from_bytes(u, "big"), iterations - 1, sha]
 
 
 def advance(work):

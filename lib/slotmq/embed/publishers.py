@@ -1,9 +1,10 @@
 # publishers.py - who has published what the hook on_publish gets, for hooks with `with_peer`.
 #
-# on_publish has a subscription of its own (embed/hooks.py). This notes after each PUBLISH, PUBREL
-# and will, up to which byte of what its connection is sent the messages are of that client. What
-# comes between these is of the program itself. The fast path is off meanwhile (control.py). Owns
-# the marks. Control plane: allocates.
+# on_publish has a client of its own, which is subscribed (embed/hooks.py). Each PUBLISH, PUBREL or
+# will of another client may put messages into its outgoing stream. After each, a mark notes the
+# position there and who has published: the bytes up to it, from the mark before, are that
+# publisher's. Bytes between two of these are of the program itself. The fast path is off
+# meanwhile (control.py). Owns the marks. Control plane: allocates.
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 

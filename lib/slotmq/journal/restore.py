@@ -34,9 +34,8 @@ def restore(broker, medium, warn=print, *sync):
 def read_back(broker, medium, warn):
     """Put back the medium's content; -> its newest generation, and the Restorer for settle(),
     None if nothing was restored."""
-    ondemand.take(
-        "protocol.subscribe", broker.now
-    )  # packed, tables/insertion.py is in the same file, and is dropped with it
+    # When packed, tables/insertion.py is in one file with it: both are unloaded together.
+    ondemand.take("protocol.subscribe", broker.now)
     newest, restorer = 0, None
     longest = broker.limits.topic_bytes + 64
     longest = max(longest, 2 * broker.limits.client_id_bytes + 64, 4 * broker.limits.received + 8)

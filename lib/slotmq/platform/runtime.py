@@ -1,5 +1,5 @@
 # runtime.py - which Python runs this, and what CPython lacks of MicroPython's module micropython:
-# const(), and the lock on the heap. Apart from all others, since each module imports it. Other
+# const(), and the lock on the heap. A small file of its own, since each module imports it. Other
 # differences between the two are in platform/sockets.py and fast/__init__.py.
 # ruff: noqa: F401 - others import from here
 import sys

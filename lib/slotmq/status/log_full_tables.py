@@ -1,6 +1,6 @@
-# log_full_tables.py - log lines about tables that refuse or drop something. Apart from
-# status/log_connections.py, since a small heap has no space for both. Loaded on demand; owns
-# nothing; allocates the lines.
+# log_full_tables.py - log lines about tables that refuse or drop something. Not in
+# status/log_connections.py, since a small heap has no space for both at a time. Loaded on demand;
+# owns nothing; allocates the lines.
 from slotmq.platform.runtime import const
 
 _WARNING = const(2)
@@ -8,8 +8,8 @@ _LOGGED_REFUSALS = const(7)  # of broker.stats
 _MINUTE = const(600)  # tenths of a second
 _ALL = const(0x3FFFFFFF)  # the bits of a count that a column has
 
-# The counters of what tables refuse or drop, which net/timers.py adds up; and for each what may
-# be too low: the table's own limit, which has its name, then other limits and settings.
+# The counters of what tables refuse or drop (net/timers.py adds them up). _LIMITS has a line for
+# each, with what may be too low: the table's own limit first, which has its name.
 _TABLES = """\
 conns.refused
 sessions.refused

@@ -38,16 +38,19 @@ class Deliveries:
         # As in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32: dirty, for the journal;
         # OWN 16 and BY 64 are of version 5
         self.flags = bytearray(n)
-        # [in use, most in use so far, first free slot, last free slot, dirty, number in use above
-        # which the quotas of sessions are checked, how many more than `window` says may wait for
-        # a session as far as max_queued_bytes allows it, max_inflight_bytes]. dirty, for the
-        # journal: bit 1: one was queued or released, or one of QoS 2 ended without PUBCOMP;
-        # bit 2: one ended
+        # 0  entries in use       1  the most so far
+        # 2  first free slot      3  last free slot
+        # 4  dirty, for the journal. Bit 1: one was queued or released, or one of QoS 2 ended
+        #    without PUBCOMP; bit 2: one ended
+        # 5  with more entries in use the quotas of sessions are checked
+        # 6  so many more than window[1] may wait for a session, if max_queued_bytes allows it
+        # 7  max_inflight_bytes
         self.count = i32(8)
         self.count[3] = n - 1
         self.refused = 0
-        # [most in flight of one session, most waiting; message slots in use above which the quotas
-        # of sessions are checked, free blocks below which they are]
+        # 0  the most in flight of one session      1  the most that wait for one session
+        # 2, 3  the quotas of sessions are checked with more message slots in use than [2], or with
+        #    fewer free blocks than [3]
         self.window = i32(4)
         # Connected sessions with something to send: [how many, session ...]
         self.pending = u16(limits.sessions + 1)

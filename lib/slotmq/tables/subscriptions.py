@@ -10,9 +10,10 @@
 # session << 2 | QoS, with the highest QoS where filters overlap [3.3.5-1]. routes remembers which
 # range of the pool that is; any change of the tree clears all routes. Sessions of version 3 come
 # first, those of version 5 from routes.mid on. Where options of version 5 matter, the entries are
-# subscription slots instead, of a route that is not remembered. Options of a bridge's session
-# matter for RETAIN and for its own messages only, which do not take the fast path: its route is
-# remembered for that one, and all other code matches anew if there are bridges (`asks`).
+# subscription slots instead, of a route that is not remembered. A bridge's session has options,
+# too, but they matter only for messages with RETAIN and for those that it has sent itself. The fast
+# path leaves both, so it may use a remembered route; all other code matches anew while there are
+# bridges (`asks`).
 from slotmq.fast import Names, Routes
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
@@ -62,7 +63,7 @@ class Subscriptions:
         self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
         # Version 5
         self.share = None  # column: the group (slot of Shares) of a shared subscription
-        self.is_v5 = None  # of each session, see v5/extension.py
+        self.is_v5 = None  # bits of each session: is it of version 5, or a bridge's? v5/extension.py
         self.five = None  # the Version5
         self.asks = 0  # not 0: there are bridges, so only the fast path may use a route
         self.needs_options = 0  # has the pool of the last match subscriptions, not sessions?
