@@ -75,7 +75,8 @@ record_budget|own|bytes of all segments; on a computer 256 times as much
 record_full|own|drop the oldest segment, or `stop` recording
 record_flush_interval|own|seconds that a record waits in RAM at most
 record_events|own|also record what happens to clients, tables and heap
-remote_admin|own|let clients fetch what was recorded, and set the time: all, or those that an `acl_file` allows it
+remote_admin|own|let clients fetch what was recorded, and set the time: all, or those that an \
+`acl_file` allows it
 per_listener_settings|=|`true`: `allow_anonymous`, `password_file`, `acl_file`, `auto_id_prefix` \
 and `allow_zero_length_clientid` are those of the listener above them, see \
 [listeners](#each-listener). Before all of these

@@ -11,9 +11,9 @@
 # range of the pool that is; any change of the tree clears all routes. Sessions of version 3 come
 # first, those of version 5 from routes.mid on. Where options of version 5 matter, the entries are
 # subscription slots instead, of a route that is not remembered. A bridge's session has options,
-# too, but they matter only for messages with RETAIN and for those that it has sent itself. The fast
-# path leaves both, so it may use a remembered route; all other code matches anew while there are
-# bridges (`asks`).
+# too, but they matter only for messages with RETAIN and for those that it has sent itself. The
+# fast path leaves both, so it may use a remembered route; all other code matches anew while there
+# are bridges (`asks`).
 from slotmq.fast import Names, Routes
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
@@ -63,7 +63,8 @@ class Subscriptions:
         self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
         # Version 5
         self.share = None  # column: the group (slot of Shares) of a shared subscription
-        self.is_v5 = None  # bits of each session: is it of version 5, or a bridge's? v5/extension.py
+        # Bits of each session: is it of version 5, or a bridge's? See v5/extension.py
+        self.is_v5 = None
         self.five = None  # the Version5
         self.asks = 0  # not 0: there are bridges, so only the fast path may use a route
         self.needs_options = 0  # has the pool of the last match subscriptions, not sessions?
