@@ -75,6 +75,8 @@ def _started(config: pytest.Config, named: dict[str, Any]) -> Mqtt:
     from .mqtt import Mqtt
     from .options import WrongOptions
 
+    if named.get("tls") and config.getoption("--mqtt-runtime") == "micropython":
+        named.get("runtime") or pytest.skip("tls: not with --mqtt-runtime micropython")
     for name in ("board", "runtime"):
         value = config.getoption(f"--mqtt-{name}")
         if value:

@@ -222,6 +222,10 @@ def test_on_micropython(pytester: pytest.Pytester) -> None:
 def test_faults(mqtt):
     mqtt.power_cut()
 
+@pytest.mark.mqtt(tls=True)
+def test_tls(mqtt):
+    pass
+
 def test_the_inside(mqtt):
     mqtt.broker.limits
 
@@ -244,7 +248,7 @@ class TestOfUnittest(unittest.TestCase):
     result = pytester.runpytest_subprocess(
         "-rs", "--mqtt-board", "RPI_PICO_W", "--mqtt-runtime", "micropython", "-W", "error"
     )
-    result.assert_outcomes(passed=1, skipped=4)
+    result.assert_outcomes(passed=1, skipped=5)
     result.stdout.fnmatch_lines(['*SKIPPED*power_cut(): not with runtime="micropython"'])
 
 
