@@ -25,4 +25,6 @@ LIMITS = Limits(
     routes=128,
     route_topic_bytes=64,
     route_entries=2000,
+    bridges=4,
+    bridge_topics=64,
 )

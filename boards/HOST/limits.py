@@ -33,4 +33,6 @@ LIMITS = Limits(
     users=1000,
     acl_rules=2000,
     acl_bytes=131072,
+    bridges=64,
+    bridge_topics=1000,
 )

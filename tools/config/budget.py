@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from slotmq.bridge.options import EACH_BYTES, TOPIC_BYTES
 from slotmq.config import budget, mosquitto_conf
 from slotmq.config.settings import ConfError, Settings
 
@@ -31,6 +32,9 @@ def text(board: str, file: Path | None) -> str:
     ):
         if row not in rows:
             more.append((*row[:2], f"more, with {key}"))
+    if not settings.connections and limits.bridges and settings.mqtt_versions == 5:
+        most = limits.bridges * EACH_BYTES + limits.bridge_topics * TOPIC_BYTES
+        more.append(("bridges", most, "more, with a connection each and no prefixes"))
     size = sum(row[1] for row in rows)
     if board != "HOST":
         if not limits.tls_connections:

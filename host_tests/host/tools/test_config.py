@@ -295,11 +295,12 @@ class TestBudget:
             "users",
             "access lists",
             "session owners",
+            "bridges",
             "tls_connections",
             "tls bears",
         ]
-        assert list(sizes)[-7:] == ["tables", *more]
-        assert sum(list(sizes.values())[:-7]) == sizes["tables"]
+        assert list(sizes)[-8:] == ["tables", *more]
+        assert sum(list(sizes.values())[:-8]) == sizes["tables"]
 
     @pytest.mark.parametrize(
         ("board", "lines", "most"),
@@ -332,6 +333,12 @@ class TestBudget:
         assert list(sizes)[-5:] == ["journal", "session owners", "users", "tables", "access lists"]
         assert "version 5" not in sizes
         assert sum(list(sizes.values())[:-2]) == sizes["tables"]
+
+    def test_with_its_bridges(self, tmp_path: Path) -> None:
+        lines = "connection up", "address 192.0.2.1", "topic #", "topic b in"
+        sizes = self.sizes("--board", "RPI_PICO_W", "-c", conf(tmp_path, *lines))
+        assert sizes["bridges"] == 900 + 2 * 250
+        assert sum(list(sizes.values())[: list(sizes).index("tables")]) == sizes["tables"]
 
     def test_a_bad_file(self, tmp_path: Path) -> None:
         result = slotmq("budget", "-c", conf(tmp_path, "limit queued x"))

@@ -31,6 +31,7 @@ _BODY = const(3)
 _END = const(4)
 _TOTAL = const(5)
 _FAILURE = const(0x80)
+_EMFILE = const(24)
 # Results that are no DISCONNECT of a client: a timeout, the end, RETAIN and QoS not supported
 _OF_SERVERS = (8, 10, 0x9A, 0x9B)
 
@@ -82,6 +83,12 @@ class Bridges:
 
     def add(self, options):
         """Begin a bridge. ValueError: its client id is another's; OSError: no space."""
+        limits = self.broker.limits
+        topics = sum([len(each.options.topics) for each in self.every])
+        if len(self.every) >= limits.bridges:
+            raise OSError(_EMFILE, "full: limit bridges")
+        if topics + len(options.topics) > limits.bridge_topics:
+            raise OSError(_EMFILE, "full: limit bridge_topics")
         one = Bridge(self, options)
         if [each for each in self.every if each.local_id == one.local_id]:
             raise ValueError("a local client id that no other bridge has")

@@ -55,6 +55,7 @@ username = remote_username
 password = remote_password
 """
 _NO_TLS = "TLS needs a computer so far; let the bridge connect to a TLS proxy in its network"
+_OF_ALL = "bridge_topics"
 _TOPIC = 'FILTER, perhaps out, in or both, a QoS, and a prefix here and one there ("": none)'
 
 
@@ -95,10 +96,13 @@ def check(reader):
                 each.load()
         except ValueError as error:
             reader.fail(each.at, "connection", "%s, for %s" % (error, each.name))
-    most = reader.limits.connections
-    if len(reader.settings.connections) > most:
-        at = reader.settings.connections[most].at
-        reader.fail(at, "connection", "at most %d, see limit connections" % most)
+    topics = 0
+    for number, each in enumerate(reader.settings.connections):
+        topics += len(each.topics)
+        for name, count in (("bridges", number + 1), ("connections", number + 1), (_OF_ALL, topics)):
+            most = getattr(reader.limits, name)
+            if count > most:
+                reader.fail(each.at, "connection", "at most %d, see limit %s" % (most, name))
 
 
 def _is_of_board(reader):

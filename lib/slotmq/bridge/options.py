@@ -8,6 +8,8 @@ from slotmq.platform.runtime import const
 _DIRECTIONS = ("out", "in", "both")
 _OF_SUBSCRIBE = const(11)  # bytes of a SUBSCRIBE beside its filter, at most
 _SMALLEST = const(128)  # bytes of a packet that each limit lets pass
+EACH_BYTES = 900  # heap of a bridge
+TOPIC_BYTES = 250
 _NO_KEYS = ("port", "lines", "at", "place", "context")
 TLS = """bridge_cafile bridge_capath bridge_tls_use_os_certs bridge_certfile bridge_keyfile
 bridge_insecure bridge_alpn bridge_ciphers bridge_tls_version bridge_psk bridge_identity"""
@@ -148,7 +150,7 @@ class Options:
 
     def ram_bytes(self, limits):
         """The heap of this bridge, beside the code of all."""
-        size = 900 + 250 * len(self.topics)
+        size = EACH_BYTES + TOPIC_BYTES * len(self.topics)
         if self.is_mapped():
             size += 500 + 4 * limits.topic_bytes + limits.rx_bytes + limits.tx_bytes
         return size

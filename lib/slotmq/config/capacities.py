@@ -41,6 +41,8 @@
 #   acl_bytes        their filters
 #   tls_connections  connections over TLS, on MicroPython with a small heap and on boards, where
 #                    each takes some 24 KB; elsewhere nothing bounds them
+#   bridges          connections to other brokers; each has a slot of connections and a session
+#   bridge_topics    `topic` lines of all bridges; without a bridge neither takes heap
 FIELDS = """\
 connections 4 1 1023
 sessions 8 1 8191
@@ -74,6 +76,8 @@ users 16 1 32767
 acl_rules 24 0 65000
 acl_bytes 640 0 16777216
 tls_connections 0 0 1023
+bridges 2 0 1023
+bridge_topics 16 0 65000
 """
 
 

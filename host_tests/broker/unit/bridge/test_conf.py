@@ -133,7 +133,10 @@ class TestKeys(unittest.TestCase):
         self.refused(BEGIN + "mqtt_versions 3", 1, "connection", "mqtt_versions 5")
         self.refused(BEGIN + "topic " + "x" * 300, 1, "connection", "topic_bytes")
         many = "".join(f"connection b{k}\naddress h\ntopic a\n" for k in range(5))
-        self.refused(many, 13, "connection", "limit connections")
+        self.refused(many, 7, "connection", "at most 2, see limit bridges")
+        self.refused(f"limit bridges 9\n{many}", 14, "connection", "see limit connections")
+        self.refused(f"limit bridge_topics 1\n{many}", 5, "connection", "see limit bridge_topics")
+        self.refused(f"{many}limit bridges 0\n", 1, "connection", "at most 0, see limit bridges")
         key = "bridge_protocol_version"
         self.refused(f"{BEGIN}{key} mqttv51", 4, key, "mqttv311 or mqttv31 or mqttv50")
         key = "bridge_max_packet_size"

@@ -28,6 +28,8 @@ def as_bridge(data, level=0x84):
 
 
 class TestConnecting(BridgeCase):
+    LIMITS = {"bridges": 3}  # noqa: RUF012
+
     def test_it_connects_as_a_bridge_and_subscribes(self):
         one = self.bridge(("in/#", "in", 1), ("out/#", "out", 2))
         self.assertEqual(one.text(), "connecting")
@@ -560,7 +562,7 @@ class TestLosses(BridgeCase):
 
 
 class TestItsPlace(BridgeCase):
-    LIMITS = {"connections": 2, "sessions": 2}  # noqa: RUF012
+    LIMITS = {"connections": 2, "sessions": 2, "bridges": 3}  # noqa: RUF012
 
     def test_no_crowd_takes_its_connection(self):
         self.bridge(("a", "out", 1))
@@ -599,12 +601,28 @@ class TestItsPlace(BridgeCase):
             self.bridge(("a", "out", 1))
         self.bridge(("a", "out", 1), remote_clientid="second")
         second = self.remote()
-        with self.assertRaises(OSError):
+        with self.assertRaises(OSError) as caught:
             self.bridge(("b", "out", 1), remote_clientid="third")
+        self.assertEqual(caught.exception.args[1], "full: limit connections, sessions, users")
         self.broker.publish("a", b"x", 1)
         for each in (remote, second):
             self.deliver(each)
             self.assertEqual(each.messages, [(b"a", b"x", 1)])
+
+
+class TestLimits(BridgeCase):
+    LIMITS = {"bridges": 2, "bridge_topics": 3}  # noqa: RUF012
+
+    def test_no_more_bridges_and_topics_than_the_limits(self):
+        self.bridge(("a",), ("b", "in"), remote_clientid="first")
+        with self.assertRaises(OSError) as caught:
+            self.bridge(("a",), ("b",), remote_clientid="second")
+        self.assertEqual(caught.exception.args[1], "full: limit bridge_topics")
+        self.bridge(("a",), remote_clientid="second")
+        with self.assertRaises(OSError) as caught:
+            self.bridge(("a",), remote_clientid="third")
+        self.assertEqual(caught.exception.args[1], "full: limit bridges")
+        self.assertEqual(self.broker.sessions.names.count(), 2)
 
 
 class TestBridgesOfOthers(BridgeCase):

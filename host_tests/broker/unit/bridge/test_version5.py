@@ -16,7 +16,7 @@ def accept(properties=b"", present=0, code=0):
 
 
 class FiveCase(BridgeCase):
-    LIMITS = {"deliveries": 40, "queued": 30, "connections": 9, "sessions": 12}  # noqa: RUF012
+    LIMITS = {"deliveries": 40, "queued": 30, "connections": 9, "sessions": 12, "bridges": 9}  # noqa: RUF012
 
     def start(self, limits=None, **settings):
         super().start(limits, **settings)

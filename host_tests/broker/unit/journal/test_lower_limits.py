@@ -64,6 +64,8 @@ LOWER = {
     "aliases": 0,
     "acl_rules": 0,
     "acl_bytes": 0,
+    "bridges": 0,
+    "bridge_topics": 0,
 }
 
 
