@@ -6,10 +6,10 @@
 # the answer, so nothing blocks. The time is requested again after a day, or after a minute without
 # an answer. A broker that records gets the answer of the server as a message. Messages to
 # $SLOTMQ/time set the clock only with `remote_admin true`.
-import os
 import socket
-import sys
 import time
+
+from slotmq import app
 
 try:
     import machine
@@ -18,8 +18,6 @@ except ImportError:
 
 TOPIC = "$SLOTMQ/time"
 _PORT = 123
-_DNS_PORT = 53
-_LONGEST = 512  # bytes of a DNS answer
 _ASK = b"\x1b" + bytes(47)
 _SECONDS_AT = 40
 _FRACTION_AT = 44
@@ -45,7 +43,8 @@ class Clock:
         self._by_topic = source == TOPIC
         self._link = link
         self._sock = None
-        self._question = b""  # the DNS query that waits for an answer
+        self._names = {}  # the DNS query that waits for an answer, see platform/dns.py
+        self._is_due = False  # must a query to the time server be sent?
         self._next = 0  # ms from _asked to the next query
         self._asked = 0
         self.is_set = False
@@ -76,23 +75,25 @@ class Clock:
         if self._sock:
             self._look(self._sock, now)
         if (now - self._asked) & 0x3FFFFFFF >= self._next:
+            self._asked = now
+            self._next = _RETRY_MS
+            self._is_due = True
+        if self._is_due:
             self._ask(now, server)
 
     def _ask(self, now, server):
-        self._asked = now
-        self._next = _RETRY_MS
-        self._question = b""
         try:
             resolver = self._link.resolver()
-            if resolver is None or server.replace(".", "").isdigit():
-                self._send(_ASK, server, _PORT)
-            elif resolver.strip("0.") == "":
-                raise OSError("the network has no DNS server")
-            else:
-                self._question = _borrow("question", server, os.urandom(2))
-                self._send(self._question, resolver, _DNS_PORT)
+            if resolver is not None and not server.replace(".", "").isdigit():
+                waited = (now - self._asked) & 0x3FFFFFFF
+                server = app.find(self._names, server, resolver, waited // 100)
+                if server is None:
+                    return
+            self._asked = now
+            self._send(_ASK, server, _PORT)
         except (OSError, ValueError):
             self._close()
+        self._is_due = False
 
     def _send(self, packet, address, port):
         # `address` is numeric on a board, so getaddrinfo does not block.
@@ -104,23 +105,11 @@ class Clock:
 
     def _look(self, sock, now):
         try:
-            answer = sock.recv(_LONGEST)
+            answer = sock.recv(48)
         except OSError:
             return  # not yet
-        if not self._question:
-            self._close()
-            self._take(answer, now)
-            return
-        address = _borrow("answer", answer, self._question)
-        if address is not None:
-            self._question = b""
-            self._close()
-            if address:
-                self._asked = now
-                try:
-                    self._send(_ASK, address, _PORT)
-                except OSError:
-                    self._close()
+        self._close()
+        self._take(answer, now)
 
     def _take(self, answer, now):
         if len(answer) == 48:
@@ -141,12 +130,3 @@ class Clock:
         if self._sock:
             self._sock.close()
             self._sock = None
-
-
-def _borrow(function, *args):
-    # Call a function of dns.py, and unload the module.
-    package = __import__("slotmq_run.dns")
-    module = package.dns
-    del sys.modules["slotmq_run.dns"]
-    del package.dns
-    return getattr(module, function)(*args)

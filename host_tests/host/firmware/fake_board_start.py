@@ -14,6 +14,7 @@
 # board's clock is in rtc.json. Runs on both runtimes.
 import json
 import os
+import socket
 import sys
 import time
 
@@ -67,6 +68,7 @@ PORT.AIR = Around()
 # The DNS server is on loopback.
 PORT._OF_DHCP = ("192.168.1.7", "255.255.255.0", "192.168.1.1", "127.0.0.1")
 NETWORK = PORT.Network()
+NETWORK.name_server = "127.0.0.1"
 if PORT is network_esp32:
     sys.modules["sys"], sys.modules["esp32"] = System(), NETWORK.idf
     if sys.implementation.name != "micropython":
@@ -89,6 +91,17 @@ class Clock:
         os.rename("rtc.new", "rtc.json")  # noqa: PTH104
 
 
+class Sockets:
+    """The module `socket`, with the name server on another port."""
+
+    def getaddrinfo(self, host, port, *more, **named):
+        port = air().get("dns", 53) if port == 53 else port
+        return socket.getaddrinfo(host, port, *more, **named)
+
+    def __getattr__(self, name):
+        return getattr(socket, name)
+
+
 class Machine:
     WDT = Dog
     RTC = Clock
@@ -103,9 +116,10 @@ class Machine:
 
 RESET = 42
 sys.modules["network"], sys.modules["machine"] = NETWORK, Machine
+sys.modules["socket"] = Sockets()
 from slotmq_run import safe, wall_clock  # noqa: E402
 
 safe._PAUSE_S = air().get("pause", 120)
 
-wall_clock._DNS_PORT, wall_clock._PORT = air().get("dns", 53), air().get("ntp", 123)
+wall_clock._PORT = air().get("ntp", 123)
 import main  # noqa: E402,F401

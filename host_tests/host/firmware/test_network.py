@@ -8,12 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
+from host_tests.broker.wire.process import BrokerProcess
 from slotmq_tools import micropython
 from slotmq_tools.dev.golden import decode
 from slotmq_tools.pack import mpy
@@ -282,3 +284,30 @@ def test_a_message_does_not_set_the_clock_by_default(board: Board) -> None:
     client.ping()
     assert not (board.flash / "rtc.json").exists()
     client.sock.close()
+
+
+def test_the_name_of_a_bridges_broker_is_looked_up_while_clients_are_served(
+    tmp_path: Path,
+) -> None:
+    there = BrokerProcess("cpython", "", tmp_path)
+    answers: list[Callable[[bytes], list[bytes]]] = []
+    dns = Server(lambda packet: answers[0](packet) if answers else [])
+    board = Board("micropython", tmp_path)
+    board.facts = {"dns": dns.port}
+    board.surroundings()
+    more = f"address cloud.example:{there.address[1]}", "topic # out 1", "restart_timeout 1"
+    board.configure("connection up", *more, "notifications false")
+    board.start()
+    client = board.client(codec.connect("me"))
+    board.wait(lambda: len(dns.asked) > 1, "second question")
+    client.publish("waits", b"for the name", 1)
+    answers.append(names)
+    far = Client(there.address)
+    with closing(far.sock):
+        far.connect(codec.connect("far"))
+        far.subscribe("#", qos=1)
+        far.receive("waits", b"for the name", 1)
+    assert b"\5cloud\7example\0" in dns.asked[0]
+    client.sock.close()
+    board.power_cut()
+    there.stop()

@@ -96,7 +96,7 @@ class Bridged:
 
     # The link
 
-    def find(self, host, port):
+    def find(self, host, port, _now):
         return [(host, port)]
 
     def dial(self, found, bind, nodelay):

@@ -5,7 +5,7 @@
 # are newlib's. It is used as the Board of rp2_socket.py is; control blocks cannot be read.
 #
 # Simpler than on a board: the system's memory never ends.
-from network_stack import BaseSocket, Peer, Stack
+from network_stack import BaseSocket, Peer, Stack, Udp
 
 LWIP_MAX_SOCKETS = 10  # of ESP-IDF's Kconfig; as many netconns
 TCP_SND_BUF = 5760  # CONFIG_LWIP_TCP_SND_BUF_DEFAULT
@@ -24,6 +24,8 @@ class Connection:
         self.incoming = b""
         self.error = 0
         self.closed = False
+        self.remote = None  # while a SYN waits for its answer: where it was sent to
+        self.answered_ms = 0
 
 
 class Board(Stack):
@@ -35,6 +37,7 @@ class Board(Stack):
     IP_ADD_MEMBERSHIP, TCP_NODELAY = 3, 1
 
     POSIX_POLL = False
+    EINPROGRESS, EHOSTUNREACH = 119, 118
     TICK_MS = 10  # FreeRTOS's: a wait for events ends at a tick, not when the packet arrives
 
     def __init__(self):
@@ -59,6 +62,9 @@ class Board(Stack):
 
     def carry(self):
         for connection in list(self.connections):
+            if connection.remote:
+                self._answer(connection)
+                continue
             peer = connection.peer
             n = peer.may_take(len(connection.queue))
             peer.take(connection.queue[:n])
@@ -74,6 +80,18 @@ class Board(Stack):
             connection.incoming += bytes(peer.to_send[:n])
             peer.to_send = peer.to_send[n:]
 
+    def _answer(self, connection):
+        # SYN and ACK, or RST
+        if connection.closed:
+            self.connections.remove(connection)
+        elif self.has_link and self.clock.ms >= connection.answered_ms:
+            if connection.remote in self.servers:
+                self.dialled.append(connection.peer)
+            else:
+                self.connections.remove(connection)
+                connection.error = _ECONNRESET
+            connection.remote = None
+
     def lose(self, peer, how):
         for connection in list(self.connections):
             if connection.peer is peer:
@@ -83,6 +101,8 @@ class Board(Stack):
 
     def socket(self, family=2, kind=1, proto=0):
         # socket_make_new: if no descriptor is left it collects garbage first
+        if kind == self.SOCK_DGRAM and self.names:
+            return Udp(self)
         locked = self.heap.enter()
         try:
             self.heap.alloc("socket: object", locked)
@@ -127,6 +147,20 @@ class Socket(BaseSocket):
             raise OSError(_EADDRINUSE)
         self.port = address[1]
         self.state = _CONNECTED
+
+    def connect(self, address):
+        # socket_connect: select() waits as long as the socket's timeout
+        board = self.board
+        if address is None:
+            raise TypeError("object 'NoneType' isn't a tuple or list")
+        board.route()
+        self.state = _CONNECTED
+        self.connection = Connection(Peer(board))
+        self.connection.remote = tuple(address)
+        self.connection.answered_ms = board.clock.ms + board.SYN_MS
+        board.connections.append(self.connection)
+        assert not self.blocks
+        raise OSError(board.EINPROGRESS)
 
     def listen(self, backlog=2):
         self.state = _CONNECTED
@@ -198,6 +232,8 @@ class Socket(BaseSocket):
         connection = self.connection
         if connection is None:
             return flags & _RD if self.waiting or self.aborted else 0
+        if connection.remote:
+            return 0
         ended = connection.peer.has_ended and not connection.peer.to_send
         if connection.incoming or ended or connection.error:
             ready |= flags & _RD

@@ -50,6 +50,14 @@ class Pcb:
         self.abort_ms = None
         self.fin_taken = False
         self.fin_lost = False
+        self.remote = None  # while a SYN waits for its answer: where it was sent to
+        self.answered_ms = 0
+
+    def dial(self, address, answered_ms):
+        """tcp_connect: what is written meanwhile waits."""
+        self.state = "SYN_SENT"
+        self.remote = tuple(address)
+        self.answered_ms = answered_ms
 
     def field(self, offset):
         peer = self.peer
@@ -120,6 +128,8 @@ class Lwip(Stack):
     def carry(self):
         now = self.clock.ms
         for pcb in list(self.pcbs):
+            if pcb.state == "SYN_SENT" and self.has_link and now >= pcb.answered_ms:
+                self._answer(pcb)
             peer = pcb.peer
             if peer is None or pcb.state == "TIME_WAIT":
                 continue
@@ -138,6 +148,17 @@ class Lwip(Stack):
             if pcb.abort_ms is not None and now >= pcb.abort_ms:
                 peer.state = "reset"  # _lwip_tcp_close_poll
                 self.pcbs.remove(pcb)
+
+    def _answer(self, pcb):
+        # tcp_process in SYN_SENT: SYN and ACK, or RST
+        if pcb.remote in self.servers:
+            pcb.state = "ESTABLISHED"
+            pcb.peer = Peer(self)
+            pcb.socket.connected()
+            self.dialled.append(pcb.peer)
+        else:
+            self.pcbs.remove(pcb)
+            pcb.socket.lost("reset")
 
     def _acknowledge(self, pcb, peer, now):
         while pcb.queue:

@@ -37,6 +37,7 @@ class Module:
     def __init__(self):
         self._hostname = "mpy"
         self._country = "XX"
+        self.name_server = "0.0.0.0"
 
     def hostname(self, name=None):
         if name is None:
@@ -45,6 +46,11 @@ class Module:
             raise ValueError
         self._hostname = name
         return None
+
+    def ipconfig(self, what):
+        # The name server of lwIP; None of the fakes says another one than DHCP.
+        assert what == "dns"
+        return self.name_server
 
     def country(self, code=None):
         if code is None:

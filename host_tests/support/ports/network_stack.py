@@ -106,10 +106,42 @@ class Peer:
             self.takes -= len(data)
 
 
+class Udp:
+    """A UDP socket to a name server: Stack.names(packet) has its answer, or None."""
+
+    def __init__(self, stack):
+        self.stack = stack
+        self.waiting = []
+        stack.udp.append(self)
+
+    def setblocking(self, on):
+        assert not on
+
+    def connect(self, address):
+        assert address[1] == 53
+
+    def send(self, data):
+        self.stack.route()
+        self.stack.asked.append(bytes(data))
+        answer = self.stack.names(data) if self.stack.names else None
+        if answer and not self.waiting:  # 1.25 keeps one packet
+            self.waiting.append(answer)
+
+    def recv(self, n):
+        if not self.waiting:
+            raise OSError(_EAGAIN)
+        return self.waiting.pop()[:n]
+
+    def close(self):
+        self.stack.udp.remove(self)
+
+
 class Stack:
     """A board's network stack and the time in which things happen."""
 
     TICK_MS = 1  # of the port's waits
+    SYN_MS = 30  # until the answer to a SYN is there
+    EINPROGRESS, EHOSTUNREACH = 115, 113
 
     def __init__(self):
         self.clock = Clock()
@@ -117,6 +149,12 @@ class Stack:
         self.printed = []  # lines on the console
         self.listeners = []  # listening sockets
         self.garbage = []  # sockets without a reference: the collector will close them
+        self.names = None
+        self.asked = []  # packets to the name server
+        self.udp = []  # open sockets
+        self.has_link = True  # without it nothing arrives, and there is no route
+        self.servers = []  # (host, port): what answers a SYN; others refuse it
+        self.dialled = []  # the Peers that were connected to
         self._later = []  # (ms, callback): soft timers and scheduled callbacks
 
     def later(self, ms, callback):
@@ -147,6 +185,11 @@ class Stack:
             if listener.port == port:
                 return listener
         raise AssertionError("no socket listens there")
+
+    def route(self):
+        """Raise OSError if there is no way to another host."""
+        if not self.has_link:
+            raise OSError(self.EHOSTUNREACH)
 
     def collect(self):
         """A garbage collection: finalisers close sockets without a reference."""

@@ -16,7 +16,7 @@
 #   board.heap.fail("accept: object")    an allocation that fails, see Heap in network_stack.py
 #   board.pcbs                           the TCP control blocks in use, 5 at most
 from lwip_tcp import MEMP_NUM_TCP_PCB_LISTEN, PCB_SIZE, TCP_WND, Lwip
-from network_stack import BaseSocket
+from network_stack import BaseSocket, Udp
 
 # What a write on a socket that does not block does if the stack has no memory for it
 LENGTH = "length"  # to 1.28: waits 200 x 50 ms, then returns a length though nothing is queued
@@ -26,7 +26,7 @@ EAGAIN = "eagain"  # proposed upstream: None, nothing is queued
 CLOSE_TIMEOUT_MS = 10000  # MICROPY_PY_LWIP_TCP_CLOSE_TIMEOUT_MS
 TRIES, TRY_MS = 200, 50  # lwip_tcp_send
 
-_NEW, _LISTENING, _CONNECTED, _PEER_CLOSED = 0, 1, 3, 4
+_NEW, _LISTENING, _CONNECTING, _CONNECTED, _PEER_CLOSED = 0, 1, 2, 3, 4
 _ABORTED, _RESET, _BADF = -13, -14, -17
 _ERRNO = {_ABORTED: 103, _RESET: 104, _BADF: 9}  # error_lookup_table
 _RD, _WR, _ERR, _HUP, _NVAL = 1, 4, 8, 16, 32
@@ -84,7 +84,7 @@ class Board(Lwip):
         locked = self.heap.enter()
         try:
             self.heap.alloc("socket: object", locked)
-            return Socket(self, self.new_pcb())
+            return Udp(self) if kind == self.SOCK_DGRAM else Socket(self, self.new_pcb())
         finally:
             self.heap.leave()
 
@@ -136,6 +136,21 @@ class Socket(BaseSocket):
             if same and not (self.reuse and other.reuse):
                 raise OSError(98)
         self.address, self.port = host, port
+
+    def connect(self, address):
+        # lwip_socket_connect: tcp_connect() fails without a route; then it waits `timeout` ms
+        if self.state != _NEW:
+            raise OSError(114)
+        self.board.route()
+        assert _is_address(address[0])
+        self.state = _CONNECTING
+        self.pcb.dial(address, self.board.clock.ms + self.board.SYN_MS)
+        assert not self.blocks
+        raise OSError(self.board.EINPROGRESS)
+
+    def connected(self):
+        # _lwip_tcp_connected
+        self.state = _CONNECTED
 
     def listen(self, backlog=2):
         board = self.board

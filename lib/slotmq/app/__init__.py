@@ -11,7 +11,7 @@ import sys
 
 from slotmq.config.settings import ConfError, Settings
 from slotmq.platform import log
-from slotmq.platform.ondemand import borrow
+from slotmq.platform.ondemand import borrow, take
 from slotmq.platform.runtime import const
 
 _ERROR = const(1)
@@ -68,6 +68,11 @@ def _start(app, argv):
 def memory():
     """What an ESP32's heap leaves to Wi-Fi, as text."""
     return borrow("platform.esp32_memory", "report")
+
+
+def find(asked, name, server, now):
+    """Look up a name on a board: see look_up() of platform/dns.py."""
+    return take("platform.dns", now).look_up(asked, name, server, now)
 
 
 class App:

@@ -55,7 +55,6 @@ username = remote_username
 password = remote_password
 """
 _NO_TLS = "TLS needs a computer so far; let the bridge connect to a TLS proxy in its network"
-_OF_ALL = "bridge_topics"
 _TOPIC = 'FILTER, perhaps out, in or both, a QoS, and a prefix here and one there ("": none)'
 
 
@@ -96,12 +95,17 @@ def check(reader):
                 each.load()
         except ValueError as error:
             reader.fail(each.at, "connection", "%s, for %s" % (error, each.name))
-    topics = 0
-    for number, each in enumerate(reader.settings.connections):
+    limits = reader.limits
+    count = topics = 0
+    for each in reader.settings.connections:
+        count += 1
         topics += len(each.topics)
-        for name, count in (("bridges", number + 1), ("connections", number + 1), (_OF_ALL, topics)):
-            most = getattr(reader.limits, name)
-            if count > most:
+        for have, most, name in (
+            (count, limits.bridges, "bridges"),
+            (count, limits.connections, "connections"),
+            (topics, limits.bridge_topics, "bridge_topics"),
+        ):
+            if have > most:
                 reader.fail(each.at, "connection", "at most %d, see limit %s" % (most, name))
 
 

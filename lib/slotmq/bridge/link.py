@@ -269,14 +269,14 @@ class Bridge:
         loop = broker.loop
         host, port = self.options.addresses[self.address]
         try:
-            found = find(host, port)
+            found = find(host, port, broker.now)
             if found is None:
                 return
             found = found[self.attempts % len(found)]
             self.attempts += 1
             nodelay = loop.lwip or broker.settings.set_tcp_nodelay
             socket, peer = dial(found, self.options.bridge_bind_address, nodelay)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self._log(_NOTICE, "cannot connect to %s:%d (%s)" % (host, port, error))
             self._retry()
             return
@@ -305,12 +305,12 @@ class Bridge:
         self.next_probe = self.broker.now + _PROBED
         host, port = self.options.addresses[0]
         try:
-            found = find(host, port)
+            found = find(host, port, self.broker.now)
             if found is None:
                 self.next_probe = self.broker.now
                 return
             probe, _ = dial(found[0], self.options.bridge_bind_address, False)
-        except OSError:
+        except (OSError, ValueError):
             return
         self.probe = probe
         loop.of_stream[probe] = self.owner.index

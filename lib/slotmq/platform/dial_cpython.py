@@ -20,7 +20,7 @@ def noise():
     return int.from_bytes(os.urandom(3), "big")
 
 
-def find(host, port):
+def find(host, port, _now):
     """The addresses of a host, or None: the name is being looked up, ask again. OSError: none."""
     try:
         return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST)

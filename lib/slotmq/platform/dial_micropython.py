@@ -1,9 +1,18 @@
-# dial_micropython.py - the contract of dial_cpython.py on MicroPython, whose getaddrinfo() waits
-# for the name server. Owns nothing. Allocates.
+# dial_micropython.py - the contract of dial_cpython.py on MicroPython. A board asks the name server
+# itself (dns.py), since getaddrinfo() waits for it; on a computer it does wait. Owns the queries
+# that wait for an answer. Allocates.
 import os
 import socket
 from errno import EINPROGRESS
 
+from slotmq.platform import ondemand
+
+try:
+    import network
+except ImportError:  # a computer
+    network = None  # type: ignore[assignment]
+
+_asked = {}  # see look_up()
 _TCP = 6
 _NODELAY = getattr(socket, "TCP_NODELAY", 1)
 
@@ -23,9 +32,17 @@ def noise():
     return int.from_bytes(os.urandom(3), "big")
 
 
-def find(host, port):
-    """The addresses of a host. OSError: none."""
-    return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+def find(host, port, now):
+    """The addresses of a host, or None: the name is being looked up, ask again; now: tenths of a
+    second. OSError, ValueError: none."""
+    if network and ":" not in host and not host.replace(".", "").isdigit():
+        host = ondemand.take("platform.dns", now).look_up(_asked, host, network.ipconfig("dns"), now)
+        if host is None:
+            return None
+    found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+    if found[0][-1] is None:
+        raise OSError("IPv6: this port has none")  # an ESP32
+    return found
 
 
 def dial(found, bind, nodelay):

@@ -1,10 +1,8 @@
-"""The firmware's DNS query, and valid and invalid answers to it."""
+"""A DNS query, and valid and invalid answers to it."""
 
 import unittest
 
-import board_case  # noqa: F401 - the folder of the firmware
-
-from slotmq_run import dns
+from slotmq.platform import dns
 
 NAME = b"\4pool\3ntp\3org\0"
 ASKED = b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + NAME + b"\0\1\0\1"
