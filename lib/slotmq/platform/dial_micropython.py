@@ -1,6 +1,6 @@
-# dial_micropython.py - the contract of dial_cpython.py on MicroPython. A board asks the name server
-# itself (dns.py), since getaddrinfo() waits for it; on a computer it does wait. Owns the queries
-# that wait for an answer. Allocates.
+# dial_micropython.py - the contract of dial_cpython.py on MicroPython. A board asks the name
+# server itself (dns.py), since getaddrinfo() waits for it; on a computer it does wait. Owns the
+# queries that wait for an answer. Allocates.
 import os
 import socket
 from errno import EINPROGRESS
@@ -36,7 +36,9 @@ def find(host, port, now):
     """The addresses of a host, or None: the name is being looked up, ask again; now: tenths of a
     second. OSError, ValueError: none."""
     if network and ":" not in host and not host.replace(".", "").isdigit():
-        host = ondemand.take("platform.dns", now).look_up(_asked, host, network.ipconfig("dns"), now)
+        host = ondemand.take("platform.dns", now).look_up(
+            _asked, host, network.ipconfig("dns"), now
+        )
         if host is None:
             return None
     found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)

@@ -15,9 +15,9 @@ _IS_ANSWER = 0x80
 _POINTER = 0xC0
 _LABEL_MAX = 63
 _PORT = 53
-_LONGEST = const(512)  # bytes of an answer
-_AGAIN = const(20)  # tenths of a second until it is asked again
-_TRIES = const(3)
+_ANSWER_MAX = const(512)  # bytes of an answer
+_ASKED_AGAIN = const(20)  # tenths of a second until it is asked again
+_ASKED_MAX = const(3)
 
 
 def look_up(asked, name, server, now):
@@ -29,17 +29,17 @@ def look_up(asked, name, server, now):
         one = asked.get(name)
         if not one:
             query = question(name, os.urandom(2))
-            one = asked[name] = [_open(server), query, now - _AGAIN, 0]
+            one = asked[name] = [_open(server), query, now - _ASKED_AGAIN, 0]
         try:
-            found = answer(one[0].recv(_LONGEST), one[1])
+            found = answer(one[0].recv(_ANSWER_MAX), one[1])
         except OSError:
             found = None  # not yet
         if found:
             _close(asked, name)
             return found
-        if found == "" or one[3] == _TRIES and now - one[2] >= _AGAIN:
+        if found == "" or one[3] == _ASKED_MAX and now - one[2] >= _ASKED_AGAIN:
             raise OSError("no such host" if found == "" else "the name server does not answer")
-        if now - one[2] >= _AGAIN:
+        if now - one[2] >= _ASKED_AGAIN:
             one[0].send(one[1])
             one[2] = now
             one[3] += 1

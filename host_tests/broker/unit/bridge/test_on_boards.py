@@ -1,5 +1,5 @@
-"""A bridge on the fakes of the ports' sockets (host_tests/support/ports): its name is looked up, it
-connects, and the link goes and comes, while the board's clients are served."""
+"""A bridge on the fakes of the ports' sockets (host_tests/support/ports): its name is looked up,
+it connects, and the link goes and comes, while the board's clients are served."""
 
 import sys
 import unittest
