@@ -109,6 +109,7 @@ class _Client(Protocol):
 
 class _Bridge:
     losses: int
+    refusals: dict[str, int]
     def text(self) -> str: ...
 
 class Broker:

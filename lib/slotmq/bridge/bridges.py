@@ -178,6 +178,13 @@ class Bridges:
         if result not in _OF_SERVERS or not self._of(conn):
             self.inner_goodbye(broker, conn, result)
 
+    def dropped(self, session):
+        """A message was not kept for this session, or dropped for a newer one."""
+        for each in self.every:
+            if each.session == session:
+                with heap.lifted:
+                    each.refuse("out/full", "limits queued, deliveries, or its quota")
+
     # What connections allow
 
     def leaves(self, conn, first, size):

@@ -63,7 +63,6 @@ _BAD_LEVEL = const(1)
 _FAILURE = const(0x80)
 _FIRST_ID = const(65500)  # of SUBSCRIBE: those of deliveries are lower
 _ANSWER = const(200)  # tenths of a second that SUBACKs may take
-_NEWS = const(100)  # tenths of a second between two messages about refusals
 _PROBED = const(600)  # tenths of a second between two attempts at the first address
 _EAGAIN = const(11)
 _NEXT_ADDRESS = const(10)  # tenths of a second until the next address is tried
@@ -93,9 +92,8 @@ class Bridge:
         self.will_flags = _STATE_WILL
         self.echoes = self._may_echo()
         self.refusals = {}  # why: how many messages
-        self.news = []  # those that have not been told yet
-        self.next_news = 0  # tenths of a second
-        self.said = ()  # which of these the log has, for this connection
+        self.said = []  # which of these the log has, for this connection
+        self.told = {}  # what $SYS has told, see status/sys_bridges.py
         self.owed = b""  # acknowledgements of what was skipped
         self.is_mapped = options.is_mapped()
         more = [len(each.prefixes[1]) - len(each.prefixes[0]) for each in self.outs]
@@ -384,8 +382,6 @@ class Bridge:
         broker = self.broker
         if self.owed and self._put(self.owed):
             self.owed = b""
-        if self.news and broker.now >= self.next_news:
-            self._tell_refused()
         while self.asked < len(self.requests):
             first, name, tail = self.requests[self.asked]
             asks = self.is_5 and first == 0x82
@@ -670,8 +666,6 @@ class Bridge:
     def refuse(self, why, text):
         """A message was refused; counted, and logged once for each connection and reason."""
         self.refusals[why] = self.refusals.get(why, 0) + 1
-        if why not in self.news:
-            self.news.append(why)
         if why not in self.said:
             self.said.append(why)
             self._log(_WARNING, "dropped: " + text)
@@ -679,17 +673,6 @@ class Bridge:
     def _log(self, bit, text):
         if self.broker.log_mask & bit:
             self.broker.log(bit, "Bridge %r: %s." % (self.options.name, text))
-
-    def _tell_refused(self):
-        # The numbers that have changed, as the state is told; not in the midst of a packet.
-        self.next_news = self.broker.now + _NEWS
-        news = self.news
-        self.news = []
-        if self.options.notifications:
-            base = self.state_topic.rsplit("/", 1)[0] + "/refused/"
-            for why in news:
-                text = b"%d" % self.refusals[why]
-                publishing.send(self.broker, (base + why).encode(), text, 0, True)
 
     def tls_failed(self, text):
         self._log(_WARNING, "TLS with %s: %s" % (self.host, text))

@@ -37,7 +37,10 @@ class Sys:
             heap.drop()
 
     def _texts(self):
-        return ondemand.take("status.sys_topics", self.broker.now)
+        broker = self.broker
+        if broker.outgoing:
+            return ondemand.take("status.sys_bridges", broker.now)
+        return ondemand.take("status.sys_topics", broker.now)
 
     def stat(self, k):
         """A counter since the start."""

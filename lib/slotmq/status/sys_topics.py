@@ -133,9 +133,8 @@ def _texts(s, i):
     return bytes(buf[: 2 + n]), value(s, i).encode()
 
 
-def message(s, i):
-    """Store topic and value in a message slot, whose reference is the caller's; or NONE."""
-    name, text = _texts(s, i)
+def _message(s, name, text):
+    # Store them in a message slot, whose reference is the caller's; or NONE.
     n = len(name)
     return store(s.broker.tables, name + text, 2, n - 2, n, len(text), 0)
 
@@ -151,16 +150,17 @@ def scan(s, session, sub, text, n):
         if topic_matches(broker.work, text, n, broker.work, 0, size) and (
             not broker.acl or broker.acl.reads(session, broker.work, 0, size)
         ):
-            if not _give(s, session, sub, i):
+            if not give(s, session, sub, *_texts(s, i)):
                 return False
     return True
 
 
-def _give(s, session, sub, i):
-    msg = message(s, i)
+def give(s, session, sub, name, text):
+    """Give a subscription a topic, after its length, with its value; False: not now."""
+    msg = _message(s, name, text)
     if msg == _NONE:
         take = ondemand.take
-        return take("embed.publishing", s.broker.now).put(s.broker, session, sub, *_texts(s, i))
+        return take("embed.publishing", s.broker.now).put(s.broker, session, sub, name, text)
     given = retain.deliver(s.broker, session, sub, msg)
     unref(s.broker.tables, msg)
     return given
@@ -227,14 +227,18 @@ def publish_changed(s):
         digest = hash(value(s, i)) & 0x3FFFFFFF
         if digest != s.last[i]:
             s.last[i] = digest
-            msg = message(s, i)
-            if msg == _NONE:
-                name, text = _texts(s, i)
-                publishing = ondemand.take("embed.publishing", s.broker.now)
-                publishing.send(s.broker, name[2:], text, 0, False)
-            else:
-                publish_stored(s.broker, msg, _NONE)
-                unref(s.broker.tables, msg)
+            send(s, *_texts(s, i))
+
+
+def send(s, name, text):
+    """Publish a topic, after its length, with its value."""
+    msg = _message(s, name, text)
+    if msg == _NONE:
+        publishing = ondemand.take("embed.publishing", s.broker.now)
+        publishing.send(s.broker, name[2:], text, 0, False)
+    else:
+        publish_stored(s.broker, msg, _NONE)
+        unref(s.broker.tables, msg)
 
 
 _VALUES = {

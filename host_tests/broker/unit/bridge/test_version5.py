@@ -361,23 +361,6 @@ class TestTooLarge(FiveCase):
         self.world.turn(3)
         self.assertTrue(client.stream.closed)
 
-    def test_the_counters_are_told(self):
-        name = "$SYS/broker/connection/edge/refused/out/size"
-        client = self.world.client("c")
-        client.send(subscribe(1, name, 0))
-        self.bridge(("a", "out", 1), bridge_max_packet_size=128, notifications=True)
-        self.remote()
-        for _ in range(2):
-            self.broker.publish("a", b"x" * 200, 1)
-            self.wait(2)
-        client.answer()
-        self.assertEqual(client.messages, [(name.encode(), b"1", 0)])
-        self.wait(10)
-        client.answer()
-        self.assertEqual(client.messages[1:], [(name.encode(), b"2", 0)])
-        for each in (name, "$SYS/broker/connection/edge/state"):
-            publishing.send(self.broker, each.encode(), b"", 0, True)
-
     def test_a_prefix_counts_for_the_size_of_a_packet(self):
         for key, answer in (("mqttv50", accept(b"\x27\0\0\0\x80")), ("mqttv311", b"\x20\2\0\0")):
             limit = {} if key == "mqttv50" else {"bridge_max_packet_size": 128}
