@@ -265,8 +265,8 @@ medium_flash_start mosquitto_conf other_keys own_publishing plugins policies pro
 properties_viper publishers quick_properties quota rare_kinds
 recheck_sessions record record_viper record_words_viper recorder reload remote
 restore retry scram scram_steps segments senders_viper session_owners shared_session_end start
-subscribe sys_bridges sys_state sys_topics tls_client_micropython tls_context tls_listeners tls_micropython
-tree_text users users_file v5 v5_connect v5_subscribe viper websocket x509
+subscribe sys_bridges sys_state sys_topics tls_client_micropython tls_context tls_listeners
+tls_micropython tree_text users users_file v5 v5_connect v5_subscribe viper websocket x509
 """
 
 
