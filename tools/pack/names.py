@@ -118,7 +118,7 @@ SOURCES = {
     "bridge.options.check": "_OF_5",
     "bridge.options.tls_keys": "TLS",
     "config.capacities.fill": "FIELDS",
-    "config.capacities.values_of": "FIELDS",
+    "config.capacities.values": "FIELDS",
     "config.capacities._at_least": "FIELDS",
     "config.mosquitto_conf.set": "FIELDS",
     "config.mosquitto_conf.rare": "FIELDS rare()",

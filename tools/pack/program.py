@@ -66,6 +66,7 @@ _NAMED |= {"status.log_full_tables": "log_full_tables", "app.log_dests": "log_de
 _NAMED |= {"embed.publishing": "own_publishing", "bridge.options": "bridge_options"}
 _NAMED |= {"bridge.conf": "bridge_configuration", "bridge.start": "bridge_start"}
 _NAMED |= {"bridge.version5": "bridge_mqtt5", "bridge.secure": "bridge_tls"}
+_NAMED |= {"platform.dns": "name_server_query"}
 _NAMED |= {"net.upgrade": "http_upgrade", "net.protocols": "listener_protocols"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 _WITH_NATIVE = "platform.arrays"  # modules with native code import it

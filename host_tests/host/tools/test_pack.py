@@ -257,12 +257,12 @@ def test_no_definition_has_a_name_of_arguments() -> None:
 PACKED = """
 __init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth bridge_configuration
 bridge_mqtt5 bridge_options bridge_start bridge_tls bridges budget capacities certificate
-client_id columns connect control core denials dns epoch esp32_memory filters flush frames_viper
+client_id columns connect control core denials epoch esp32_memory filters flush frames_viper
 hooks http_files http_upgrade in_process interceptors journal journal_compaction journal_start
 journal_viper lifetime listener_protocols location log_destinations log_full_tables log_reasons
 log_text log_topics login lwip lwip_layout medium_file medium_file_start medium_flash
-medium_flash_start mosquitto_conf other_keys own_publishing plugins policies properties
-properties_viper publishers quick_properties quota rare_kinds
+medium_flash_start mosquitto_conf name_server_query other_keys own_publishing plugins policies
+properties properties_viper publishers quick_properties quota rare_kinds
 recheck_sessions record record_viper record_words_viper recorder reload remote
 restore retry scram scram_steps segments senders_viper session_owners shared_session_end start
 subscribe sys_bridges sys_state sys_topics tls_client_micropython tls_context tls_listeners

@@ -6,7 +6,7 @@ from slotmq.platform.runtime import const
 _SUBJECT = const(2)
 
 
-def has_name(broker, conn, fields):
+def check(broker, conn, fields):
     """Set fields.user in place of the CONNECT's user name. False: the certificate names none."""
     conns = broker.conns
     name = conns.stream[conn].user(conns.option(conn, "certificate", 0) == _SUBJECT)

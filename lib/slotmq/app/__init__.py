@@ -11,7 +11,7 @@ import sys
 
 from slotmq.config.settings import ConfError, Settings
 from slotmq.platform import log
-from slotmq.platform.ondemand import borrow, take
+from slotmq.platform.ondemand import borrow
 from slotmq.platform.runtime import const
 
 _ERROR = const(1)
@@ -70,9 +70,9 @@ def memory():
     return borrow("platform.esp32_memory", "report")
 
 
-def find(asked, name, server, now):
-    """Look up a name on a board: see look_up() of platform/dns.py."""
-    return take("platform.dns", now).look_up(asked, name, server, now)
+def find(*args):
+    """Look up a name on a board: see find() of platform/dns.py."""
+    return borrow("platform.dns", "find", *args)
 
 
 class App:

@@ -80,7 +80,7 @@ def _start(app, argv):
                 "config.mosquitto_conf", "load", app.conf, app.limits, app.is_public
             )
         if app.settings.connections:
-            from slotmq.bridge.bridges import Bridges  # noqa: F401
+            borrow("bridge.start", "load")
         rows = borrow("config.budget", "rows", app.limits, app.settings)
         if app.settings.mqtt_versions == 3:
             ondemand.forget("v5.extension")

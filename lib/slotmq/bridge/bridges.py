@@ -178,7 +178,7 @@ class Bridges:
         if result not in _OF_SERVERS or not self._of(conn):
             self.inner_goodbye(broker, conn, result)
 
-    def dropped(self, session):
+    def refused(self, session):
         """A message was not kept for this session, or dropped for a newer one."""
         for each in self.every:
             if each.session == session:

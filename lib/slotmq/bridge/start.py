@@ -5,6 +5,10 @@ from slotmq.bridge.options import Options
 from slotmq.config.settings import ConfError
 
 
+def load():
+    """The code of bridges is there now, and stays."""
+
+
 def options(name, addresses, topics, values):
     """The Options that Broker.bridge() is given."""
     if isinstance(addresses, str):

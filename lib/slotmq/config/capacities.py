@@ -102,7 +102,7 @@ def fill(limits, values):
     check(limits)
 
 
-def values_of(limits):
+def values(limits):
     """All limits by name."""
     return {field[0]: getattr(limits, field[0]) for field in fields()}
 

@@ -15,7 +15,7 @@ class Limits:
 
     def replaced(self, values):
         """A copy with some fields replaced; {} gives an equal one."""
-        mine = ondemand.take("config.capacities", 0).values_of(self)
+        mine = ondemand.take("config.capacities", 0).values(self)
         mine.update(values)
         return Limits(**mine)
 

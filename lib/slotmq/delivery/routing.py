@@ -170,15 +170,11 @@ def enqueue(broker, session, msg, flags):
         if not blocks:
             break
         freed += blocks
-    _count(broker, session)
-    return _NONE
-
-
-def _count(broker, session):
     broker.deliveries.refused += 1
     broker.stats[_DROPPED] += 1
     if broker.outgoing:
-        broker.outgoing.dropped(session)
+        broker.outgoing.refused(session)
+    return _NONE
 
 
 def has_space(broker, session, msg=_NONE, freed=0, size=0):
@@ -290,7 +286,10 @@ def drop_oldest(broker, session):
     entry = broker.deliveries.oldest_queued(broker.sessions, session)
     if entry == _NONE:
         return 0
-    _count(broker, session)
+    broker.deliveries.refused += 1
+    broker.stats[_DROPPED] += 1
+    if broker.outgoing:
+        broker.outgoing.refused(session)
     n = broker.messages.blocks(broker.deliveries.msg[entry])
     finish(broker.tables, entry)
     return n

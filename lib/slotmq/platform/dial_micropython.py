@@ -12,7 +12,7 @@ try:
 except ImportError:  # a computer
     network = None  # type: ignore[assignment]
 
-_asked = {}  # see look_up()
+_asked = {}  # see find() of dns.py
 _TCP = 6
 _NODELAY = getattr(socket, "TCP_NODELAY", 1)
 
@@ -36,9 +36,8 @@ def find(host, port, now):
     """The addresses of a host, or None: the name is being looked up, ask again; now: tenths of a
     second. OSError, ValueError: none."""
     if network and ":" not in host and not host.replace(".", "").isdigit():
-        host = ondemand.take("platform.dns", now).look_up(
-            _asked, host, network.ipconfig("dns"), now
-        )
+        dns = ondemand.take("platform.dns", now)
+        host = dns.find(_asked, host, network.ipconfig("dns"), now)
         if host is None:
             return None
     found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)

@@ -20,7 +20,7 @@ _ASKED_AGAIN = const(20)  # tenths of a second until it is asked again
 _ASKED_MAX = const(3)
 
 
-def look_up(asked, name, server, now):
+def find(asked, name, server, now):
     """Ask a name server, or look for its answer; -> the address as text, or None: call it again.
 
     asked: {name: [socket, query, when it was sent last, how often]}, which the caller keeps;

@@ -172,7 +172,7 @@ def check_login(broker, conn, fields):
     option = broker.conns.option
     has_users = broker.users and option(conn, "password_file", 1)
     if option(conn, "certificate", 0):
-        has_users = ondemand.take("access.certificate", broker.now).has_name(broker, conn, fields)
+        has_users = ondemand.take("access.certificate", broker.now).check(broker, conn, fields)
         if not has_users:
             return _NOT_AUTHORIZED
     elif has_users:

@@ -58,7 +58,7 @@ def scan(s, session, sub, text, n):
             if topic_matches(work, text, n, work, 0, size) and (
                 not broker.acl or broker.acl.reads(session, work, 0, size)
             ):
-                if not topics.give(s, session, sub, name, value.encode()):
+                if not topics.publish(s, session, sub, name, value.encode()):
                     return False
     return True
 
@@ -71,4 +71,4 @@ def publish_changed(s):
         for name, value in _values(each):
             if each.told.get(name) != value:
                 each.told[name] = value
-                topics.send(s, _topic(each, name), value.encode())
+                topics.report(s, _topic(each, name), value.encode())

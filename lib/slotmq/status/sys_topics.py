@@ -150,12 +150,12 @@ def scan(s, session, sub, text, n):
         if topic_matches(broker.work, text, n, broker.work, 0, size) and (
             not broker.acl or broker.acl.reads(session, broker.work, 0, size)
         ):
-            if not give(s, session, sub, *_texts(s, i)):
+            if not publish(s, session, sub, *_texts(s, i)):
                 return False
     return True
 
 
-def give(s, session, sub, name, text):
+def publish(s, session, sub, name, text):
     """Give a subscription a topic, after its length, with its value; False: not now."""
     msg = _message(s, name, text)
     if msg == _NONE:
@@ -227,10 +227,10 @@ def publish_changed(s):
         digest = hash(value(s, i)) & 0x3FFFFFFF
         if digest != s.last[i]:
             s.last[i] = digest
-            send(s, *_texts(s, i))
+            report(s, *_texts(s, i))
 
 
-def send(s, name, text):
+def report(s, name, text):
     """Publish a topic, after its length, with its value."""
     msg = _message(s, name, text)
     if msg == _NONE:
