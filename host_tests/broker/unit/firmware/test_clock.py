@@ -1,5 +1,6 @@
 """The firmware's clock: NTP with and without an answer, and $SLOTMQ/time."""
 
+import sys
 import unittest
 
 import board_case  # noqa: F401 - the folder of the firmware
@@ -109,10 +110,15 @@ class TestClock(unittest.TestCase):
         self.kept = wall_clock.socket, wall_clock.machine, dns.socket
         wall_clock.socket, wall_clock.machine = Socket(), Machine()
         dns.socket = wall_clock.socket
+        self.kept_module = sys.modules.get("socket")
+        sys.modules["socket"] = wall_clock.socket  # on MicroPython dns is imported again
         self.net, self.rtc = wall_clock.socket, wall_clock.machine.rtc
 
     def tearDown(self):
         wall_clock.socket, wall_clock.machine, dns.socket = self.kept
+        del sys.modules["socket"]
+        if self.kept_module:
+            sys.modules["socket"] = self.kept_module
 
     def answer(self, seconds, fraction=bytes(4)):
         self.net.answers.append(bytes(40) + seconds.to_bytes(4, "big") + fraction)
