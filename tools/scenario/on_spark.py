@@ -33,7 +33,7 @@ def rows_in(spark: Any, work: Work, seeds: range) -> list[Row]:
     """The same in a session."""
     points = len(work.grid)
     count = len(seeds) * points
-    jobs = spark.range(0, count, 1, min(count, _TASKS * spark.sparkContext.defaultParallelism))
+    jobs = spark.range(0, count, 1, min(count, _TASKS * _cores(spark)))
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     first = seeds.start
 
@@ -45,6 +45,14 @@ def rows_in(spark: Any, work: Work, seeds: range) -> list[Row]:
 
     found: list[Row] = [row.asDict() for row in jobs.mapInPandas(simulate, schema).collect()]
     return sorted(found, key=lambda row: (row["seed"], row["point"]))
+
+
+def _cores(spark: Any) -> int:
+    """How many tasks run at once: as many as Spark divides rows into."""
+    from pyspark.sql.functions import spark_partition_id
+
+    rows = spark.range(10_000).select(spark_partition_id().alias("part"))
+    return int(rows.distinct().count())
 
 
 def _frame(rows: list[Row]) -> Any:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from .master import is_connect
+from .master import is_connect, is_here
 from .session import start
 
 _PACKAGES = ("slotmq_tools", "slotmq", "slotmq_boards")
@@ -26,15 +26,10 @@ _DATA = (".py", ".toml", ".json", ".tsv", ".html")
 def session(master: str | None, settings: dict[str, str] | None = None) -> SparkSession:
     """As session.start, for any master."""
     spark = start(master, settings)
-    if is_connect(master):
+    has_it = spark.conf.get("spark.submit.pyFiles", "") or is_here(spark.conf.get("spark.master"))
+    if is_connect(master) or not has_it:
         folder = Path(tempfile.mkdtemp(prefix="slotmq-"))
         spark.addArtifacts(str(archive(folder / "slotmq.zip")), pyfile=True)
-        return spark
-    context = spark.sparkContext
-    sent = context.getConf().get("spark.submit.pyFiles", "")
-    if not sent and not (context.master or "").startswith("local"):
-        folder = Path(tempfile.mkdtemp(prefix="slotmq-"))
-        context.addPyFile(str(archive(folder / "slotmq.zip")))
     return spark
 
 

