@@ -2,8 +2,7 @@
 
     Records    frames once each, in the order of their numbers; ticks without the wraps that show
                in them; a stretch ends where numbers are missing (anchors.py)
-    facts      the few rows from which the board's clock and its losses follow (board_task.py)
-    Times      the wall time of each record
+    Times      the wall time of each record, by the pieces of the board's clock (own_clock.py)
 
 A segment belongs to one board, so nothing of another board is needed. Messages that a bridge
 brought from other boards are in `bridged`, under the board that they first came from.
@@ -11,7 +10,7 @@ brought from other boards are in `bridged`, under the board that they first came
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -22,12 +21,14 @@ import pyarrow.compute as pc
 from ..harvest import segments as s
 from . import payloads
 from .anchors import DRIFT_PPM, MISSING, MS
-from .board_task import answers
-from .bounds import UNKNOWN
+from .board_task import anchor_rows, boots, loss_rows
+from .bounds import UNKNOWN, Bound, Piece
 from .corrections import NONE, Corrections
+from .own_clock import clocks
 from .schemas import SILVER
 
 _NEVER = 2**62
+_FREE = Bound(0, None, None)
 _NUMBERS = (
     "boot", "seq", "ticks", "type", "flags", "segment", "crc", "line", "offset",
 )  # fmt: skip
@@ -77,36 +78,18 @@ class Records:
     def __len__(self) -> int:
         return len(self.seq)
 
-    def row(self, i: int, fact: str) -> Row:
-        """A record as a fact."""
-        found = {"fact": fact, "hole": int(self.hole[i]), **self._at(i)}
-        found |= {"flags": int(self.flags[i]), "payload": self.rows.column("payload")[i].as_py()}
-        before: Row = {} if self.first[i] else self._at(i - 1)
-        for name in ("uptime", "passed", "stretch", "harvested", "segment"):
-            own = f"{name}_ms" if name in ("uptime", "harvested") else name
-            found[f"{name}_before"] = before.get(own)
-        if self.first[i]:
-            found["segment_before"] = -1
+    def payload(self, i: int) -> bytes:
+        found: bytes = self.rows.column("payload")[i].as_py()
         return found
 
-    def _at(self, i: int) -> Row:
-        harvested = int(self.harvested[i])
-        return {
-            "boot": int(self.boot[i]), "seq": int(self.seq[i]), "uptime_ms": int(self.uptime[i]),
-            "passed": int(self.passed[i]), "stretch": int(self.stretch[i]),
-            "segment": int(self.segment[i]),
-            "harvested_ms": None if harvested == _NEVER else harvested,
-        }  # fmt: skip
+    def harvested_ms(self, i: int) -> int | None:
+        found = int(self.harvested[i])
+        return None if found == _NEVER else found
 
-    def facts(self) -> Iterator[Row]:
-        """Boots, anchors, told losses and holes."""
-        starts = np.flatnonzero(self.first)
-        ends = np.append(starts, len(self))[1:] - 1
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            yield self._at(end) | {"fact": "boot", "uptime_before": int(self.uptime[start])}
-        for kind, fact in ((s.ANCHOR, "anchor"), (s.GAP, "told")):
-            yield from (self.row(i, fact) for i in np.flatnonzero(self.type == kind).tolist())
-        yield from (self.row(i, "hole") for i in np.flatnonzero(self.hole >= 0).tolist())
+    def runs(self, *columns: Any) -> tuple[list[int], list[int]]:
+        """The first and the last of the records in a row that have the same there."""
+        begins = np.flatnonzero(_changes(*columns))
+        return begins.tolist(), (np.append(begins, len(self))[1:] - 1).tolist()
 
 
 def _changes(*columns: Any) -> Any:
@@ -128,62 +111,52 @@ def _is_range(kept: Any, count: int) -> bool:
     return len(kept) == count and bool((kept == np.arange(count)).all())
 
 
-def bad_facts(bad: list[Row]) -> Iterator[Row]:
-    """What quarantine says of a board's losses."""
-    torn = set()
-    for row in bad:
-        if row["seq"] is not None:
-            yield row | {"fact": "bad"}
-        elif row["segment"] is not None:
-            torn.add((row["boot"], row["segment"]))
-    # Of the others the segment may be known, and with it between which records they were.
-    yield from ({"fact": "torn", "boot": boot, "segment": n, "seq": None} for boot, n in torn)
-
-
 class Times:
     """Wall time, its error and the kind of clock of each record, from the pieces of its clock."""
 
-    def __init__(self, records: Records, found: list[Row]) -> None:
-        pieces = {
-            (row["boot"], row["stretch"], row["passed"]): row
-            for row in found
-            if row["answer"] == "piece"
-        }
+    def __init__(self, records: Records, pieces: list[Piece]) -> None:
+        clock = {piece.where: piece for piece in pieces}
         begins = np.flatnonzero(_changes(records.boot, records.stretch, records.passed))
         keys = zip(
             *(c[begins].tolist() for c in (records.boot, records.stretch, records.passed)),
             strict=True,
         )
-        self._of_run = [pieces[key] for key in keys]
+        self._of_run = [clock[key] for key in keys]
         self._lengths = np.diff(np.append(begins, len(records)))
-        self.uptime = records.uptime + self._each("wraps", 0) * s.TICKS_PERIOD
-        lows, highs = zip(*(self._side(side) for side in ("before", "after")), strict=True)
+        wraps = self._each(piece.wraps for piece in self._of_run)
+        self.uptime = records.uptime + wraps * s.TICKS_PERIOD
+        lows, highs = zip(
+            self._side([piece.before for piece in self._of_run]),
+            self._side([piece.after for piece in self._of_run]), strict=True,
+        )  # fmt: skip
         low, high = np.maximum(*lows), np.minimum(*highs)
-        known = np.repeat(
-            np.array([row["clock"] != UNKNOWN for row in self._of_run], bool), self._lengths
-        )
-        self.known = known & (low > -_NEVER // 2) & (high < _NEVER // 2) & (low <= high)
+        known = self._each(piece.kind != UNKNOWN for piece in self._of_run)
+        self.known = (known > 0) & (low > -_NEVER // 2) & (high < _NEVER // 2) & (low <= high)
         now = self.uptime * MS
         low, high = (np.where(self.known, bound + now, 0) for bound in (low, high))
         self.wall = (low + high) // 2000
         self.error = (high - low) // 2000 + 2
 
-    def _each(self, name: str, missing: int) -> Any:
-        values = [missing if row[name] is None else row[name] for row in self._of_run]
-        return np.repeat(np.array(values, np.int64), self._lengths)
+    def at(self, i: int) -> int | None:
+        """Of a record, in microseconds."""
+        return int(self.wall[i]) if self.known[i] else None
 
-    def _side(self, side: str) -> tuple[Any, Any]:
-        """The bounds of the offset that follow from the piece's one end."""
-        spread = np.abs(self.uptime - self._each(f"{side}_ms", 0)) * DRIFT_PPM
-        return (
-            self._each(f"{side}_low", -_NEVER) - spread,
-            self._each(f"{side}_high", _NEVER) + spread,
-        )
+    def _each(self, of_run: Iterable[int]) -> Any:
+        """What is of a run, for each of its records."""
+        return np.repeat(np.array([*of_run], np.int64), self._lengths)
+
+    def _side(self, bounds: list[Bound | None]) -> tuple[Any, Any]:
+        """The bounds of the offset that follow from one end of the pieces."""
+        there = [bound or _FREE for bound in bounds]
+        spread = np.abs(self.uptime - self._each(bound.uptime for bound in there)) * DRIFT_PPM
+        lows = (-_NEVER if bound.low is None else bound.low for bound in there)
+        highs = (_NEVER if bound.high is None else bound.high for bound in there)
+        return self._each(lows) - spread, self._each(highs) + spread
 
     @cached_property
     def columns(self) -> dict[str, pa.Array]:
         """Those that messages and events have."""
-        kinds = pa.array([row["clock"] for row in self._of_run], pa.string())
+        kinds = pa.array([piece.kind for piece in self._of_run], pa.string())
         runs = np.repeat(np.arange(len(self._of_run)), self._lengths)
         clock = kinds.take(pa.array(runs))
         unknown = pa.array(~self.known)
@@ -200,12 +173,14 @@ def of_board(
 ) -> dict[str, pa.Table]:
     """All tables of silver of a board; `bad` are its rows of quarantine."""
     records = Records(frames.combine_chunks())
-    found = answers([*records.facts(), *bad_facts(bad)], corrections)
+    there = boots(records, corrections)
+    pieces, trusted = clocks(there)
+    times = Times(records, pieces)
     both = pa.table({
         **{name: records.rows.column(name) for name in ("client", "topic", "payload")},
         **{name: pa.array(getattr(records, name))
            for name in ("boot", "segment", "seq", "flags", "stretch", "copies", "conflict")},
-        **Times(records, found).columns,
+        **times.columns,
     })  # fmt: skip
     sent, happened = (both.filter(pa.array(records.type == kind)) for kind in (s.MESSAGE, s.EVENT))
     has_origin = pa.array((sent.column("flags").to_numpy() & s.HAS_ORIGIN) != 0)
@@ -213,8 +188,8 @@ def of_board(
         "messages": _messages(sent.filter(pc.invert(has_origin))),
         "bridged": _bridged(board, sent.filter(has_origin)),
         "events": _events(happened),
-        "anchors": _rows("anchors", board, found, "anchor"),
-        "losses": _rows("losses", board, found, "loss"),
+        "anchors": _rows("anchors", board, anchor_rows(there, trusted, corrections)),
+        "losses": _rows("losses", board, loss_rows(records, times, bad)),
     }
 
 
@@ -282,8 +257,8 @@ def _detail(kind: int, payload: bytes) -> tuple[str, int | None, str | None, int
     return name, None, None, None
 
 
-def _rows(name: str, board: str, found: list[Row], answer: str) -> pa.Table:
+def _rows(name: str, board: str, found: Iterable[Row]) -> pa.Table:
     schema = SILVER[name].schema
-    rows = [row | {"board": board} for row in found if row["answer"] == answer]
+    rows = [row | {"board": board} for row in found]
     columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)

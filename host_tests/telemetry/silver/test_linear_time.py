@@ -4,17 +4,16 @@ recording makes 157,000 segments, with an anchor in each.
 
 from __future__ import annotations
 
-import struct
 import sys
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import pytest
 
 from slotmq_tools.telemetry.anchors import Anchor, believed
-from slotmq_tools.telemetry.board_task import answers
+from slotmq_tools.telemetry.clock import Boot, Stretch
 from slotmq_tools.telemetry.losses import Hole, Told, losses
+from slotmq_tools.telemetry.own_clock import clocks
 
 NOW = 1_780_000_000_000
 HOUR = 3_600_000
@@ -73,54 +72,26 @@ def test_believing_anchors_is_linear(anchors: Callable[[int], list[Anchor]]) -> 
 KINDS = [(1,), (4,), (1, 2, 3, 4)]  # anchors of a board's own clock, of NTP, of all
 
 
-def boots(count: int, kinds: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The facts of so many boots, each with one anchor."""
-    row: dict[str, Any] = {"board": "a", "passed": 1, "passed_before": 0,
-                           "hole": None, "stretch": 0, "harvested_ms": NOW,
-                           "uptime_before": 0}  # fmt: skip
-    found: list[dict[str, Any]] = []
-    for boot in range(1, count + 1):
-        wall = struct.pack("<IHI", NOW // 1000 - (count - boot) * 3600, 0, 60_000)
-        own = row | {"boot": boot, "flags": kinds[boot % len(kinds)]}
-        found.append(own | {"fact": "boot", "seq": 50, "uptime_ms": 60_000})
-        found.append(own | {"fact": "anchor", "seq": 1, "uptime_ms": 9, "payload": wall})
-    return found
+def said(count: int, i: int, kinds: tuple[int, ...], stretch: int = 0) -> Anchor:
+    return Anchor(10 * i, stretch * HOUR, kinds[i % len(kinds)], NOW - (count - i) * HOUR, 60_000,
+                  NOW, stretch)  # fmt: skip
 
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_solving_boots_is_linear(kinds: tuple[int, ...]) -> None:
-    assert is_linear(lambda count: lambda: answers(boots(count, kinds)))
+    """Each with one anchor."""
+    assert is_linear(lambda count: lambda: clocks([
+        Boot(i, (Stretch(0, 60_000, NOW, (said(count, i, kinds),)),)) for i in range(count)
+    ]))  # fmt: skip
 
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_solving_stretches_is_linear(kinds: tuple[int, ...]) -> None:
     """A boot whose every second stretch has an anchor."""
-
-    def some(count: int) -> Callable[[], object]:
-        row: dict[str, Any] = {"board": "a", "boot": 1, "harvested_ms": NOW,
-                               "harvested_before": NOW, "stretch": count - 1}  # fmt: skip
-        found = [
-            row | {"fact": "boot", "seq": 10 * count, "uptime_ms": count * HOUR,
-                   "uptime_before": 0, "passed": count // 2}
-        ]  # fmt: skip
-        for i in range(count):
-            at: dict[str, Any] = {"uptime_ms": i * HOUR, "seq": 10 * i, "stretch": i}
-            wall = struct.pack("<IHI", NOW // 1000 - (count - i) * 3600, 0, 60_000)
-            if i % 2:
-                found.append(row | at | {"fact": "anchor", "payload": wall,
-                                         "flags": kinds[i // 2 % len(kinds)]})  # fmt: skip
-            if i:
-                at |= {
-                    "stretch_before": i - 1,
-                    "uptime_before": i * HOUR - HOUR // 2,
-                    "passed_before": i // 2,
-                }
-                found.append(
-                    row | at | {"fact": "hole", "hole": 10 * i - 5, "passed": (i + 1) // 2}
-                )
-        return lambda: answers(found)
-
-    assert is_linear(some)
+    assert is_linear(lambda count: lambda: clocks([Boot(1, tuple(
+        Stretch(i * HOUR, i * HOUR + HOUR // 2, NOW, (said(count, i, kinds, i),) if i % 2 else ())
+        for i in range(count)
+    ))]))  # fmt: skip
 
 
 def test_explaining_holes_is_linear() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmq_tools.harvest.segments import LOSS
-from slotmq_tools.telemetry.board_task import answers
+from slotmq_tools.telemetry import silver
 from slotmq_tools.telemetry.losses import NO_SEGMENT, TO_THE_END, Hole, Loss, Told, losses
+from slotmq_tools.telemetry.schemas import BRONZE
 
 
 def told(boot: int, first: int, count: int, segment: int = NO_SEGMENT) -> Told:
@@ -72,12 +74,13 @@ def test_numbers_behind_the_last_record_are_lost_by_damage_there(
     segment: int, reasons: list[str]
 ) -> None:
     """That of an earlier segment has nothing to do with them."""
-    boot = {"fact": "boot", "seq": 20, "segment": 4, "uptime_before": 0, "uptime_ms": 9,
-            "harvested_ms": None, "stretch": 0, "passed": 0}  # fmt: skip
-    gap = {"fact": "told", "seq": 0, "flags": 1, "payload": LOSS.pack(1, 25, 6, 5)}
-    torn = {"fact": "torn", "segment": segment}
-    rows = [{"board": "aa", "boot": 1, **row} for row in (boot, gap, torn)]
-    [loss] = [row for row in answers(rows) if row["answer"] == "loss"]
+    frame = {"board": "aa", "boot": 1, "segment": 4, "ticks": 9, "type": 3, "flags": 1, "crc": 1,
+             "payload": b"", "line": 0, "offset": 32}  # fmt: skip
+    frames = [frame | {"seq": seq} for seq in range(20)]
+    frames.append(frame | {"seq": 20, "type": 5, "payload": LOSS.pack(1, 25, 6, 5)})
+    torn = {"board": "aa", "boot": 1, "segment": segment, "seq": None}
+    found = silver.of_board("aa", pa.Table.from_pylist(frames, BRONZE.schema), [torn])
+    [loss] = found["losses"].to_pylist()
     assert (loss["first_seq"], loss["last_seq"], loss["reasons"]) == (21, 30, reasons)
 
 

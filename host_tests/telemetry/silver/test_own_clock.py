@@ -8,16 +8,19 @@ import re
 from itertools import combinations, permutations
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slotmq_tools.errors import ToolError
-from slotmq_tools.telemetry import corrections
+from slotmq_tools.harvest.segments import TIME
+from slotmq_tools.telemetry import corrections, silver
 from slotmq_tools.telemetry.anchors import MS, Anchor
 from slotmq_tools.telemetry.bounds import ANCHORED, BETWEEN, OWN, SUSPECT, UNKNOWN, Piece
 from slotmq_tools.telemetry.clock import Boot, Stretch
 from slotmq_tools.telemetry.own_clock import against, clocks
+from slotmq_tools.telemetry.schemas import BRONZE
 
 from .test_clock import DAY, HARVESTER, NOW, NTP, RTC, TOLD, anchor
 from .test_tick_wraps import PERIOD
@@ -165,6 +168,21 @@ def test_against_are_those_that_contradict_another_one(drawn: list[tuple[int, in
     spans = [(begun, begun + lasts) for begun, lasts in drawn]
     pairs = combinations(range(len(spans)), 2)
     assert against(spans) == {i for a, b in pairs if spans[a][1] > spans[b][0] for i in (a, b)}
+
+
+def test_what_is_corrected_is_believed_and_settles_what_was_suspect() -> None:
+    frames = [
+        {"board": BOARD, "boot": boot, "segment": boot, "seq": seq, "ticks": seq * DAY,
+         "type": kind, "flags": 2, "payload": TIME.pack((NOW + day * DAY) // 1000, 0, 50),
+         "crc": 1, "line": 0, "offset": seq, "harvested_ms": LATE}
+        for boot, day in enumerate((0, 2, -40), 1) for seq, kind in enumerate((4, 3))
+    ]  # fmt: skip
+    bronze = pa.Table.from_pylist(frames, BRONZE.schema)
+    for told, kind in (({}, "suspect"), ({3: 44 * DAY}, "anchored")):
+        tables = silver.of_board(BOARD, bronze, [], told)
+        assert tables["events"]["clock"].to_pylist() == [kind] * 3
+        assert tables["anchors"]["believed"].to_pylist() == [kind == "anchored"] * 3
+    assert tables["anchors"]["quality"].to_pylist() == ["message", "message", "corrected"]
 
 
 def test_clocks_toml_has_seconds_for_each_boot_of_a_board(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_a_broken_one_among_many_hurts_no_other() -> None:
 
 OBJECTS = [
     {"t": 1.5, "n": 7}, {"t": "21.5", "n": 8}, {"t": "x"}, {"t": None, "n": True}, {"": 2**70},
-    {"t": {"n": 3}}, {"t": [1, 2], "n": 4}, {'a"b': 5, "c:": -0.5}, {},
+    {"t": {"n": 3}}, {"t": [1, 2], "n": 4}, {"n": {"a": [None, "x"]}}, {'a"b': 5, "c:": -0.5}, {},
 ]  # fmt: skip
 TEXTS = [*map(json.dumps, OBJECTS), '{"t": 1, "t": 2}', '{"t":\n3, "n": 1e400}']
 
