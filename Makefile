@@ -7,7 +7,7 @@
 ##     RUNTIME=micropython      another Python than cpython (--runtime)
 ##     BOARD=RPI_PICO_W         the limits and the heap of a folder in boards/ (--board)
 ## make clients             mosquitto_pub and mosquitto_sub, in .venv/bin
-## make telemetry-demo      boards record here, are harvested, and become tables and a page
+## make telemetry-demo      ten days of a greenhouse become tables and a page
 ## make quick               after each edit, in seconds: ruff, the own rules (tidy), and the fast
 ##                          unit tests on this Python
 ## make test                the rules, and the lanes below but for the board's
@@ -96,7 +96,7 @@ emulated: .venv/installed-test
 
 DEMO = build/telemetry
 
-telemetry-demo: java
+telemetry-demo: .venv/installed-telemetry
 	rm -rf $(DEMO)
 	$(BIN)/slotmq telemetry demo $(DEMO)
 

@@ -13,7 +13,6 @@ from .report_tables import natural
 Row = dict[str, Any]
 Said = tuple[tuple[str, ...], str]  # boards, and a sentence about them
 NAMED = 3  # boards in a sentence
-RESTARTED_S = 120  # a longer time between two boots is called "off"
 
 
 def when(time: datetime) -> str:

@@ -1,1 +1,1 @@
-"""Slow tests (`make nightly`): kill -9, a cluster, the demo."""
+"""Slow tests (`make nightly`): a cluster, Spark Connect."""
