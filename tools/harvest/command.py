@@ -94,17 +94,15 @@ def _check_options(
 ) -> None:  # fmt: skip
     if len(given) > 1:
         raise click.UsageError(f"{' or '.join(given)}, not both")
-    if "--broker" not in given and set_time:
-        raise click.UsageError(
-            "--set-time needs --broker: over a cable the broker is stopped, and the reset that"
-            " starts it again sets back the clock of an RP2040"
-        )
-    if "--broker" not in given and boards:
-        raise click.UsageError("--board needs --broker")
-    if location is not None and not by_cable:
-        raise click.UsageError("--location needs --port: a running broker knows where its ring is")
-    if delete and not by_cable:
-        raise click.UsageError("--delete needs --port: other sources are only read")
+    by_broker = "--broker" in given
+    for option, is_given, way, fits in (
+        ("--set-time", set_time, "--broker", by_broker),
+        ("--board", boards, "--broker", by_broker),
+        ("--location", location, "--port", by_cable),
+        ("--delete", delete, "--port", by_cable),
+    ):  # fmt: skip
+        if is_given and not fits:
+            raise click.UsageError(f"{option} needs {way}")
 
 
 def _network(

@@ -41,7 +41,8 @@ def archive(file: Path) -> Path:
         for package in (*_PACKAGES, *there):
             folder = _folder(package)
             for path in sorted(folder.rglob("*")):
-                if path.suffix in _DATA and path.is_file():
+                # Without its entry, Python finds no package that has no __init__.py.
+                if path.suffix in _DATA or (path.is_dir() and path.name != "__pycache__"):
                     made.write(path, f"{package}/{path.relative_to(folder)}")
     return fresh.replace(file)
 
