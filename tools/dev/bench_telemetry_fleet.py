@@ -30,14 +30,15 @@ def measure(cost: Cost, folder: Path, boards: int, days: int) -> dict[str, Any]:
     lake = Lake(folder / "tables").made()
     for day in range(days - 1):
         _harvest(folder, boards, day)
-        lake.commit(BRONZE, _files(BRONZE, boards, f"day-{day}"))
+        lake.commit(BRONZE, _files(BRONZE, boards, f"{day:032x}"))
     lake.commit(QUARANTINE, [])
     _ = _build(lake, boards)
     last = days - 1
+    fresh = f"{last:032x}"
     found = {
         "harvest: a line for each bundle": cost(lambda: _harvest(folder, boards, last)),
         "manifest: what is new, in tasks": cost(lambda: _plan(folder, boards * last, boards)),
-        "bronze: commit": cost(lambda: lake.commit(BRONZE, _files(BRONZE, boards, f"day-{last}"))),
+        "bronze: commit": cost(lambda: lake.commit(BRONZE, _files(BRONZE, boards, fresh))),
         "silver and gold: plan and commit": cost(lambda: _build(lake, boards)),
         "nothing new": cost(lambda: _nothing(folder, lake, boards * days)),
     }

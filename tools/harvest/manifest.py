@@ -110,6 +110,12 @@ class Manifest:
         ((count,),) = self._lines.execute("select coalesce(max(line) + 1, 0) from bundles")
         return int(count)
 
+    def bundles(self, first: int = 0) -> int:
+        """How many lines have a bundle, from `first` on; others were merged into one of these."""
+        asked = "select count(*) from bundles where path != '' and line >= ?"
+        ((count,),) = self._lines.execute(asked, (first,))
+        return int(count)
+
     def history(self, count: int) -> int:
         """A checksum of the first so many lines, which stays when their bundles are merged."""
         found = self._lines.execute("select history from bundles where line = ?", (count - 1,))

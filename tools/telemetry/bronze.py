@@ -92,7 +92,7 @@ def _open_ones(
 ) -> tuple[list[File], list[str]]:
     """Files of what growing segments have now, and those that they replace, or a bundle does."""
     there: dict[Key, tuple[int, str]] = {}
-    for path in lake.files(BRONZE):
+    for path in (path for path in lake.files(BRONZE) if "/open-" in path):
         if match := _OPEN_FILE.fullmatch(path):
             key = match[1], int(match[2], 16), int(match[3], 16)
             there[key] = int(match[4]), path

@@ -30,8 +30,6 @@ from .schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 _MADE = "4"  # another number lets all be made anew: for another way to make it
 TOGETHER = "of-"  # begins the name of a file that several were put together to; the rest says them
 
-_NOT_IN_GOLD = {"levels", "kind", "text", "copies"}  # columns of silver
-
 
 @dataclass
 class Source:
@@ -52,9 +50,10 @@ def together(paths: Iterable[str]) -> int:
 
 
 def _number(name: str) -> int:
-    if name.startswith(TOGETHER):
-        return int(name.removeprefix(TOGETHER), 16)
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "big")
+    try:
+        return int(name.removeprefix(TOGETHER), 16)  # as most are
+    except ValueError:
+        return int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "big")
 
 
 def build_silver(engine: Engine, lake: Lake) -> int:

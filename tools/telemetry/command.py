@@ -117,14 +117,13 @@ def ingest(harvest: str, tables: str, master: str | None) -> None:
     from .folder import Folder
     from .lake import Lake
 
-    lines = manifest.read(Folder(harvest))
-    lake = Lake(tables).made()
-    there = sum(bool(line.path) for line in lines)  # a line without a path was merged into another
-    with steps.step("bronze", runner) as told:
-        taken = bronze.ingest(runner, Folder(harvest), lake)
-        new = sum(bool(line.path) for line in lines[taken.first :])
-        told.say(f"{new} new bundles, {there} in total")
-    if there or new:
+    with manifest.opened(Folder(harvest)) as lines:
+        there = lines.bundles()
+        lake = Lake(tables).made()
+        with steps.step("bronze", runner) as told:
+            taken = bronze.ingest(runner, Folder(harvest), lake)
+            told.say(f"{lines.bundles(taken.first)} new bundles, {there} in total")
+    if there:
         _build(runner, lake)
 
 

@@ -81,6 +81,7 @@ class Lake:
     def __init__(self, folder: Path | str | Folder) -> None:
         self.folder = Folder(folder)
         self._held: dict[str, DeltaTable] | None = None  # tables as they were, while locked
+        self._known: dict[str, DeltaTable] = {}  # which only need be told what is new
 
     def made(self) -> Lake:
         """The same, once the folder is there."""
@@ -111,8 +112,11 @@ class Lake:
             where = f"{self.folder}/{table.name}"
             try:
                 if not DeltaTable.is_deltatable(where):
+                    self._known.pop(table.name, None)
                     return None
-                held[table.name] = DeltaTable(where)
+                if known := self._known.get(table.name):
+                    known.update_incremental()
+                held[table.name] = self._known[table.name] = known or DeltaTable(where)
             except (DeltaError, OSError) as error:
                 raise ToolError(f"{where} cannot be read: {_line(error)}") from None
         return held[table.name]

@@ -31,15 +31,17 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder, engine = tmp_path_factory.mktemp("seasons"), Engine(lambda: spark, always=True)
     found = Made(campaign.run(folder / "harvest", range(first, first + COUNT)),
                  Lake(folder / "tables"))  # fmt: skip
+    here = Made(found.campaign, Lake(folder / "here"))
     found.ingest(engine)
+    here.ingest()
     found.campaign.compact()
     found.ingest(engine)
+    here.ingest()
     return found
 
 
-def test_silver_and_gold_are_what_this_process_makes(made: Made, tmp_path: Path) -> None:
-    here = Made(made.campaign, Lake(tmp_path / "here"))
-    here.ingest()
+def test_silver_and_gold_are_what_this_process_makes(made: Made) -> None:
+    here = Made(made.campaign, Lake(made.campaign.folder.parent / "here"))
     found, right = made.sorted(), here.sorted()
     for table in (*SILVER.values(), *GOLD.values()):
         assert found[table.name] == right[table.name], table.name

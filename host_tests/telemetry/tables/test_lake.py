@@ -120,7 +120,7 @@ def test_a_damaged_table_is_one_line(lake: Lake) -> None:
     log = lake.folder / TABLE.name / "_delta_log"
     (log / "00000000000000000000.json").write_text("what")
     with pytest.raises(ToolError, match="gold/test cannot be read: "):
-        lake.open(TABLE)
+        Lake(lake.folder).open(TABLE)
 
 
 def test_damaged_files_are_named_and_made_anew(tmp_path: Path) -> None:
