@@ -156,6 +156,9 @@ class Truth:
             if sorted(gone + there) != [*range(end + 1)]:
                 yield f"{board} {boot}: {end + 1} numbers, {len(gone)} lost"
         for row in losses:
+            count = None if row["last_seq"] is None else row["last_seq"] - row["first_seq"] + 1
+            if row["lost"] != count:
+                yield f"{row}: {count} are lost"
             for number in _numbers(row, 10**6) if row["reasons"] == ["unexplained"] else ():
                 if (row["board"], row["boot"], number) in self.season.harvest.hidden:
                     yield f"{row}: it is in quarantine"
