@@ -53,8 +53,6 @@ NIGHTLY = (
     "sim/",
     "telemetry/harvest/test_damaged",
     "telemetry/harvest/test_deleted_segments.py",
-    "telemetry/harvest/test_forged_heads.py",
-    "telemetry/harvest/test_long_segments.py",
     "telemetry/harvest/test_wrong_answers.py",
     "telemetry/spark/",
     "telemetry/test_planted_record.py",
