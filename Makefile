@@ -58,8 +58,8 @@ quick: .venv/installed-test
 	$(BIN)/python -m pytest -q -n 2 host_tests/broker/unit $(SLOW:%=--ignore-glob '*/unit/*/test_%.py')
 
 # Of the unit tests those that take more than two seconds, which are left out there.
-SLOW = commit_rot cuts cuts_by_row damage epoch epoch_rows failed_starts limit_relations \
-	locked_heap message_expiry ports_pressure quota reassembly stream_writes
+SLOW = commit_rot cuts cuts_by_row damage day_offline enumeration epoch epoch_rows failed_starts \
+	guessing limit_relations locked_heap message_expiry ports_pressure quota reassembly stream_writes
 
 test: setup lint java
 	$(BIN)/python -m slotmq_tools.dev.heap
