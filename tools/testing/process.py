@@ -101,7 +101,9 @@ class Process:
             self.log.append(line.decode(errors="replace").rstrip())
 
     def check(self) -> None:
-        """NotRunning: the process has ended."""
+        """NotRunning: the process has ended, or is the parent's."""
+        if self._pid != os.getpid():
+            raise NotRunning("the broker belongs to the process that forked this one")
         if self._process is None or self._process.poll() is not None:
             raise NotRunning("the broker's process has ended")
 
@@ -113,6 +115,7 @@ class Process:
     check_thread = catch_up
 
     def publish(self, topic: str, payload: str | bytes, qos: int, retain: bool) -> bool:
+        self.check()
         return self._watcher.publish(topic, payload, qos, retain)
 
     def close(self) -> None:
