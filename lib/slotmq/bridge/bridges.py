@@ -6,12 +6,16 @@
 # that map topics (bridge/mapping.py), before finish_turn and the loop's close. Allocates when
 # something happens, not for each turn.
 from slotmq.bridge.link import Bridge
-from slotmq.bridge.mapping import Mapped
 from slotmq.delivery.outgoing import put_ack
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.protocol.dispatch import receive
 from slotmq.protocol.ping_disconnect import handle_unexpected
+
+if MICROPYTHON:
+    from slotmq.bridge.mapping import Mapped
+else:
+    from slotmq.bridge.mapping_cpython import Mapped, Polled
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -111,11 +115,10 @@ class Bridges:
         if bridge.options.context:
             module = ondemand.take("bridge.secure", self.broker.now)
             pipe = bridge.secure = module.Secure(self.broker, bridge, socket, bridge.host)
-        elif not bridge.is_mapped:
-            bridge.secure = None
-            return socket
         else:
             bridge.secure = None
+            if not bridge.is_mapped or not MICROPYTHON and hasattr(socket, "fileno"):
+                return Polled(self.broker, bridge, socket) if bridge.is_mapped else socket
         of_stream[socket] = self.index
         return Mapped(self.broker, bridge, pipe) if bridge.is_mapped else pipe
 
@@ -205,7 +208,7 @@ class Bridges:
     def handle_fast(self, columns, conn, buf, at, end):
         """The fast path gets nothing of what is skipped, nor messages that may come back."""
         if conn not in self.slow:
-            return self.inner_fast(columns, conn, buf, at, end)
+            return self.inner_fast(columns, conn, buf, at, end) if columns else at
         skip = self.slow[conn]
         if skip:
             with heap.lifted:
@@ -218,7 +221,7 @@ class Bridges:
         pkt = self.broker.pkt
         bridge = self._of(conn) if reason == _TOO_BIG and pkt[_TYPE] == _PUBLISH_TYPE else None
         at = pkt[_START]
-        if not bridge or not bridge.is_up() or not self.broker.fast_path:
+        if not bridge or not bridge.is_up():
             self.inner_end(conn, reason)
             return
         conns = self.broker.conns
@@ -303,7 +306,8 @@ class Bridges:
             return
         heap.lift()
         for each in self.every:
-            each.step()
+            if self.broker.now >= each.wake or not each.is_up():
+                each.step()
             if each.is_mapped or each.secure:
                 each.stream.go_on()
         heap.drop()

@@ -118,6 +118,7 @@ class Bridge:
         self.is_soon = False  # must the next attempt follow at once?
         self.is_new = True  # has the other broker not had our retained messages yet?
         self.is_told = True  # has it been said that it is up?
+        self.wake = 0  # tenths of a second: until then it has nothing to do while it is up
         most = self.broker.limits.client_id_bytes
         if len(self.local_id) > most:
             raise ValueError("a local client id of at most %d bytes: client_id_bytes" % most)
@@ -207,6 +208,9 @@ class Bridge:
                 self._dial()
         elif conns.state[self.conn] == _CONNECTED:
             self._keep()
+            self.wake = now + 1
+            if self.owed or self.asked < len(self.requests):
+                self.wake = now
             if not self.is_told and self.answered == len(self.requests):
                 self.is_told = True
                 self._say_up()
@@ -283,7 +287,7 @@ class Bridge:
         stream = self.owner.stream_of(self, socket)
         conn = self.conn
         del loop.of_stream[self]
-        self.stream = conns.stream[conn] = stream
+        self.stream = conns.stream[conn] = conns.attached[conn] = stream
         loop.of_stream[stream] = conn
         conns.source[conn] = peer
         conns.opened[conn] = broker.now
@@ -419,6 +423,7 @@ class Bridge:
         if not self.owed and conns.tx_end[self.conn] + 4 <= (self.conn + 1) * conns.tx_bytes:
             put_ack(self.broker, self.conn, first, packet_id)
             return
+        self.wake = 0
         self.owed += packet_of(first, packet_id.to_bytes(2, "big"))
         self.broker.turn_soon = 1
 
@@ -498,6 +503,7 @@ class Bridge:
         if present and not self.is_new:
             self._drop_scans()
         self.is_new = self.is_told = False
+        self.wake = 0
         self.said = []
         self.owed = b""
         self.state = _UP
@@ -527,6 +533,7 @@ class Bridge:
         if not 0 <= index < self.asked:
             return _PROTOCOL
         self.answered += 1
+        self.wake = 0
         if first == 0x90 and buf[end - 1] >= _FAILURE:
             text = self.requests[index][1].decode()
             why = " (%s)" % self._five().reason(buf[end - 1]) if self.is_5 else ""

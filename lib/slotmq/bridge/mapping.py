@@ -35,6 +35,8 @@ class Mapper:
         self.have = 0  # bytes of the head that have come
         self.at = self.end = 0  # what of `made` must still leave
         self.left = 0  # bytes of the packet behind its head
+        self.new = b""  # see look()
+        self.less = self.more = 0
         self.used = 0  # how many bytes of its source move() has taken
 
     def move(self, src, start, end, to, at, limit):
@@ -120,32 +122,34 @@ class Mapper:
             made[0] &= self.mask
             self.left = length - 2 - size
             at += 2
-            topic = self._topic(at, size) if size else None  # 0: a topic alias says it
-            less = more = 0  # bytes of the prefixes
-            new = b""
-            if topic:
-                new = topic.prefixes[1 - self.side]
-                less = len(topic.prefixes[self.side])
-                more = len(new)
+            self.look(head, at, size)
+            less = self.less
+            more = self.more
+            size -= less
+            end = put_u16(made, put_length(made, 1, length + more - less), size + more)
+            copy(made, end, self.new, 0, more)
+            copy(made, end + more, head, at + less, size)
+            self.end = end + more + size
+        self.have = self.at = 0
+
+    def look(self, buf, at, size):
+        """What changes in the topic in buf[at:]: it loses `less` bytes, and gets the first `more`
+        bytes of `new` before the others. size 0: a topic alias says it."""
+        less = more = 0
+        for each in self.topics if size else ():
+            name = each.filters[self.side]
+            if topic_matches(name, 0, len(name), buf, at, size):
+                self.new = each.prefixes[1 - self.side]
+                less = len(each.prefixes[self.side])
+                more = len(self.new)
                 if size < less:  # `a/#` matches `a`: `b/` makes it `b`
                     less -= 1
                     more -= 1
                 if more + size <= less:  # no topic would be left: it keeps its own
                     less = more = 0
-            size -= less
-            end = put_u16(made, put_length(made, 1, length + more - less), size + more)
-            copy(made, end, new, 0, more)
-            copy(made, end + more, head, at + less, size)
-            self.end = end + more + size
-        self.have = self.at = 0
-
-    def _topic(self, at, size):
-        # The first of the topics whose filter matches.
-        for each in self.topics:
-            name = each.filters[self.side]
-            if topic_matches(name, 0, len(name), self.head, at, size):
-                return each
-        return None
+                break
+        self.less = less
+        self.more = more
 
 
 class Mapped:
@@ -154,6 +158,7 @@ class Mapped:
         self.pipe = socket  # with TLS a Secure
         self.sock = getattr(socket, "sock", None)  # for half_close() of CPython
         self.socket = getattr(socket, "socket", socket)
+        self.is_secure = socket is not self.socket
         limits = broker.limits
         self.inwards = Mapper(bridge.ins, 1, limits.topic_bytes)
         self.outwards = Mapper(bridge.outs, 0, limits.topic_bytes)
@@ -184,7 +189,7 @@ class Mapped:
     def go_on(self):
         """After a turn: is something read that the broker has not got, and may it get that now?"""
         broker = self.broker
-        has_more = self.pipe is not self.socket and self.pipe.has_more()
+        has_more = self.is_secure and self.pipe.has_more()
         if self.raw_at < self.raw_end or self.inwards.end or has_more:
             if broker.conns.stream[self.conn] is self and readable(broker, self.conn):
                 broker.loop._other_event(self.conn, self, _IN)

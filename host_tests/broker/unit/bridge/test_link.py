@@ -19,6 +19,7 @@ from packets import (
 
 from slotmq import Limits
 from slotmq.embed import publishing
+from slotmq.net.websocket import acceptor
 
 
 def as_bridge(data, level=0x84):
@@ -593,6 +594,15 @@ class TestItsPlace(BridgeCase):
             self.assertEqual(self.broker.subscriptions.count, 1)
             if policy == "drop_empty":
                 self.tearDown()
+
+    def test_beside_a_listener_that_speaks_websocket(self):
+        loop = self.world.loop
+        acceptor(loop, self.world.listener.accept, {})  # its clients' pipes are no streams
+        self.bridge(("a", "out", 1))
+        remote = self.remote()
+        self.broker.publish("a", b"x", 1)
+        self.deliver(remote)
+        self.assertEqual(remote.messages, [(b"a", b"x", 1)])
 
     def test_two_bridges(self):
         self.bridge(("a", "out", 1))

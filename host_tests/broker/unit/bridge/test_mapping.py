@@ -8,6 +8,7 @@ from packets import PUBREC, ack, packet, publish, read_publish, split
 from slotmq import Broker, Limits, Settings
 from slotmq.bridge.mapping import Mapped, Mapper
 from slotmq.bridge.options import Options, Topic
+from slotmq.platform.runtime import MICROPYTHON
 
 TOPICS = [
     Topic("a/#", "both", 2, "here/", "there/long/"),
@@ -98,7 +99,11 @@ class TestMapped(unittest.TestCase):
         broker = Broker(Limits(), Settings(sys_interval=0))
         broker._loop()
         self.socket = Stream()
-        self.mapped = Mapped(broker, Bridge, self.socket)
+        self.socket.fileno = lambda: 7
+        self.mapped = self.make(broker)
+
+    def make(self, broker):
+        return Mapped(broker, Bridge, self.socket)
 
     def test_a_write_is_never_reported_whole_while_something_waits(self):
         """Otherwise the loop would not wait until the socket is writable."""
@@ -131,10 +136,55 @@ class TestMapped(unittest.TestCase):
         while True:
             n = self.mapped.readinto(buf, 1 + len(found) % 50)
             if n is None:
-                break
+                if not self.socket.sent:
+                    break
+                continue
             self.assertLessEqual(n, 1 + len(found) % 50)
             found += buf[:n]
         names = [read_publish(data)[0].decode() for data in split(found)[0][2:]]
         self.assertEqual(set(names), set(PAIRS))
         self.socket.ended = True
         self.assertEqual(self.mapped.readinto(buf, 50), 0)
+
+    def test_malformed_packets_and_cut_ones(self):
+        self.socket.sent += b"\x40\xff\xff\xff\xff\x01" + b"x" * 20
+        buf = bytearray(640)
+        self.assertEqual(self.mapped.readinto(buf, 640), 26)
+        for cut in (1, 2, 3, 20):
+            self.setUp()
+            sent = publish("another/name", b"x" * 30, 1, 7)
+            self.socket.sent += sent[:cut]
+            n = self.mapped.readinto(buf, 640) or 0
+            self.socket.sent += sent[cut:] + ack(PUBREC, 7)
+            found = bytes(buf[:n])
+            for _ in range(3):
+                n = self.mapped.readinto(buf, 640) or 0
+                found += buf[:n]
+            self.assertEqual(found, publish("one", b"x" * 30, 1, 7) + ack(PUBREC, 7))
+
+
+if not MICROPYTHON:
+    from slotmq.bridge.mapping_cpython import Changer, Polled
+
+    class TestPolled(TestMapped):
+        """The same, where the poller polls it."""
+
+        def make(self, broker):
+            return Polled(broker, Bridge, self.socket)
+
+    class TestChanger(TestMapper):
+        """The same, for as many whole packets as there are."""
+
+        def moved(self, side, data, step, room):
+            mapper = Mapper(TOPICS, side, 64)
+            made, used = Changer(mapper).change(data)
+            out = bytearray(len(data) + 1000)
+            n = mapper.move(data, used, len(data), out, 0, len(out))
+            return made + bytes(out[:n])
+
+        def test_what_is_known_does_not_grow_for_ever(self):
+            changer = Changer(Mapper(TOPICS, 0, 64))
+            for k in range(2500):
+                made, _ = changer.change(publish(f"here/a/{k}", b"x", 1, 7))
+                self.assertEqual(made, publish(f"there/long/a/{k}", b"x", 1, 7))
+            self.assertLess(len(changer.known), 1001)

@@ -315,7 +315,13 @@ class TestTooLarge(FiveCase):
     """A packet that is larger than max_packet is skipped, however it comes."""
 
     def test_it_is_dropped_and_does_not_come_again(self):
-        for number, (pieces, prefix) in enumerate(((3000, ""), (7, ""), (1, ""), (50, "p/"))):
+        every = ((3000, ""), (7, ""), (1, ""), (50, "p/"))
+        for number, (pieces, prefix) in enumerate(every + every):
+            if number == 4:  # as with a hook whose answers are not kept
+                self.broker.fast_path = None
+                for each in self.broker.outgoing.every:
+                    each.due = 1 << 29
+                    self.broker.end(each.conn, 9)
             self.lines.clear()
             one = self.bridge(("a/#", "in", 2, prefix), remote_clientid=f"c{number}")
             remote = self.remote()
