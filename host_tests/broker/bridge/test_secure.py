@@ -2,6 +2,10 @@
 
 import contextlib
 import getpass
+import socket
+import ssl
+import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,8 +13,8 @@ import pytest
 
 from slotmq_tools.ports import free_port
 
-from ..tls.conftest import made
-from ..wire.process import PEER
+from ..tls.conftest import made, of_rsa
+from ..wire.process import PEER, BrokerProcess
 from .network import Collector
 from .test_two_brokers import AGAIN, ID, Two, has_all
 
@@ -86,3 +90,116 @@ def test_a_certificate_of_another_ca_and_a_missing_one_are_refused(
     two.here.wait_for(lambda: "TLS with 127.0.0.1: " in two.here.complaints(), "the other one's")
     client.collect()
     assert client.came == {}
+
+
+class Server:
+    """A TLS server of Python's ssl, which answers CONNECT and notes what was agreed upon."""
+
+    def __init__(self, folder: Path, *alpn: str) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(folder / "server.crt", folder / "server.key")
+        self.context.set_alpn_protocols(alpn)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.came: list[tuple[str | None, str | None, str]] = []  # version, ALPN, cipher
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        open_ones = []
+        with contextlib.suppress(OSError):  # it is closed at the end
+            while True:
+                sock, _ = self._listener.accept()
+                with contextlib.suppress(OSError):  # of the handshake
+                    pipe = self.context.wrap_socket(sock, server_side=True)
+                    open_ones.append(pipe)
+                    if pipe.recv(1000)[:1] == b"\x10":
+                        cipher = pipe.cipher()
+                        agreed = pipe.version(), pipe.selected_alpn_protocol()
+                        self.came.append((*agreed, cipher[0] if cipher else ""))
+                        pipe.sendall(b"\x20\x02\0\0")
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Certificates, with the CA in a folder for capath; `another` has that of another name."""
+    folder = made(tmp_path_factory.mktemp("elsewhere"))
+    command = ["openssl", "x509", "-hash", "-noout", "-in", str(folder / "ca.crt")]
+    number = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    for name in ("rehashed", "none", "another"):
+        (folder / name).mkdir()
+    of_rsa(folder / "another")  # of localhost, and not of its address
+    (folder / "rehashed" / f"{number}.0").write_bytes((folder / "ca.crt").read_bytes())
+    return folder
+
+
+ANY = "bridge_insecure true"
+AGREED = {  # lines, and what must be agreed upon
+    "cafile": (("bridge_cafile {}/ca.crt", ANY), ("TLSv1.3", None, "")),
+    "capath": (("bridge_capath {}/rehashed", ANY), ("TLSv1.3", None, "")),
+    "os certs": (("bridge_tls_use_os_certs true", ANY), ("TLSv1.3", None, "")),
+    "insecure": (("bridge_cafile {}/another/server.crt", ANY), ("TLSv1.3", None, "")),
+    "alpn": (("bridge_cafile {}/ca.crt", ANY, "bridge_alpn mqtt"), ("TLSv1.3", "mqtt", "")),
+    "ciphers": (
+        ("bridge_cafile {}/ca.crt", ANY, "bridge_ciphers ECDHE+AES256+AESGCM"),
+        ("TLSv1.2", None, "AES256-GCM-SHA384"),
+    ),
+    "1.3": (("bridge_cafile {}/ca.crt", ANY, "bridge_tls_version tlsv1.3"), ("TLSv1.3", None, "")),
+}
+REFUSED = {  # lines, and what the log says
+    "another name": (("bridge_cafile {}/another/server.crt",), "ip address mismatch"),
+    "an empty folder": (("bridge_capath {}/none", ANY), "unable to get local issuer certificate"),
+    "1.2 at most": (("bridge_cafile {}/ca.crt", ANY, "bridge_tls_version tlsv1.3"), "version"),
+}
+
+
+def of_case(case: str) -> str:
+    """Where the server's certificate is."""
+    return "another" if case in ("another name", "insecure") else ""
+
+
+def start(
+    stack: contextlib.ExitStack, lines: tuple[str, ...], certs: Path, server: Server, folder: Path
+) -> BrokerProcess:
+    stack.callback(server.close)
+    keys = "\n".join(line.format(certs) for line in lines)
+    text = f"connection up\naddress 127.0.0.1:{server.port}\ntopic a\n{ID}{AGAIN}{keys}\n"
+    broker = BrokerProcess("cpython", f"log_type all\n{text}", folder)
+    stack.callback(broker.stop)
+    return broker
+
+
+@pytest.mark.parametrize("case", AGREED)
+def test_each_key_of_tls(
+    case: str, elsewhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, wanted = AGREED[case]
+    monkeypatch.setenv(
+        "SSL_CERT_FILE", str(elsewhere / "ca.crt")
+    )  # the certificates of the system
+    with contextlib.ExitStack() as stack:
+        server = Server(elsewhere / of_case(case), "other", "mqtt")
+        if wanted[0] == "TLSv1.2":
+            server.context.maximum_version = ssl.TLSVersion.TLSv1_2
+        here = start(stack, lines, elsewhere, server, tmp_path)
+        here.wait_for(lambda: server.came, "CONNECT")
+        version, alpn, cipher = server.came[0]
+        assert (version, alpn) == wanted[:2]
+        assert cipher.endswith(wanted[2])
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_tls_does_not_trust_gets_no_connect(
+    case: str, elsewhere: Path, tmp_path: Path
+) -> None:
+    lines, text = REFUSED[case]
+    with contextlib.ExitStack() as stack:
+        server = Server(elsewhere / of_case(case))
+        if case == "1.2 at most":
+            server.context.maximum_version = ssl.TLSVersion.TLSv1_2
+        here = start(stack, lines, elsewhere, server, tmp_path)
+        here.wait_for(lambda: "TLS with 127.0.0.1: " in here.complaints(), "the reason")
+        assert text in here.complaints()
+        assert server.came == []

@@ -253,3 +253,46 @@ def test_three_brokers_in_a_ring_do_not_echo_between_two(tmp_path: Path, runtime
         for client in ends:
             client.wait_for(lambda c: len(c.came) == 3, "all three")
             assert client.came == {f"from/{k}": [b"once"] for k in range(3)}
+
+
+def is_up(state: str, client: Collector) -> bool:
+    return client.came.get(state) == [b"1"]
+
+
+def test_a_ring_whose_links_leave_out_the_topics_of_their_end(
+    tmp_path: Path, runtime: str
+) -> None:
+    """The table of docs/bridge.md: mosquitto and two slotmq, each message everywhere once."""
+    names = "abc"
+    ports = [free_port() for _ in names]
+    with contextlib.ExitStack() as stack:
+        brokers = []
+        for k, kind in enumerate((runtime, "cpython", PEER)):
+            own, before = names[k], names[k - 1]
+            folder = tmp_path / own
+            folder.mkdir()
+            lines = f"connection up\naddress 127.0.0.1:{ports[(k + 1) % 3]}\n{AGAIN}"
+            lines += f"topic {own}/# out 1\ntopic {before}/# out 1\nremote_clientid of-{own}\n"
+            brokers.append(BrokerProcess(kind, f"{lines}listener {ports[k]} 127.0.0.1\n", folder))
+            stack.callback(brokers[-1].stop)
+        ends = [
+            Collector(broker.address, "#", "$SYS/broker/connection/+/state") for broker in brokers
+        ]
+        for k, end in enumerate(ends):
+            stack.callback(end.sock.close)
+            state = f"$SYS/broker/connection/of-{names[k - 1]}/state"
+            end.wait_for(partial(is_up, state), state)
+        for name, broker in zip(names, brokers, strict=True):
+            client = publisher(broker.address)
+            stack.callback(client.sock.close)
+            for number in range(3):
+                client.publish(f"{name}/x", b"%d" % number, 1)
+        wanted = {f"{name}/x": [b"0", b"1", b"2"] for name in names}
+        for end in ends:
+            end.wait_for(
+                lambda c: len(c.came.get("a/x", ())) >= 3 <= len(c.came.get("c/x", ())), "all"
+            )
+        time.sleep(0.3)  # what goes round would come now
+        for end in ends:
+            end.collect()
+            assert {name: end.came[name] for name in wanted} == wanted

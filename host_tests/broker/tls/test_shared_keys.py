@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,29 @@ def test_the_identity_is_the_user_for_rules(run: Run, port: int) -> None:
             command = client(mosquitto.publish(), port, identity, key, "-m", identity)
             subprocess.run(command, check=True, timeout=TIMEOUT_S)
         assert listener.communicate(timeout=TIMEOUT_S)[0] == b"alice\n"
+
+
+def bridge(folder: Path, port: int, key: str) -> With313:
+    """A broker whose bridge has this key."""
+    folder.mkdir()
+    lines = "log_type all", f"listener {free_port()}", "connection up", f"address 127.0.0.1:{port}"
+    more = "topic own both 1", "bridge_identity alice", f"bridge_psk {key}"
+    return With313(folder, "-c", conf(folder, *lines, *more))
+
+
+def says(one: With313, text: str) -> bool:
+    return text in one.everything()
+
+
+def test_a_bridge_with_a_shared_key(run: Run, port: int, tmp_path: Path) -> None:
+    for key, text in ((KEY[::-1], "TLS with 127.0.0.1: "), (KEY, "Bridge 'up': up.")):
+        one = bridge(tmp_path / key, port, key)
+        try:
+            one.wait_for(partial(says, one, text), text)
+        finally:
+            one.process.kill()
+            one.process.wait()
+    assert "u'alice'" in run.everything()
 
 
 @pytest.mark.parametrize(("identity", "key"), [("alice", KEY[::-1]), ("carol", KEY)])

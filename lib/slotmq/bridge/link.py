@@ -51,6 +51,7 @@ _NO_QOS = const(0x9B)
 _SERVER_KEEP_ALIVE = const(0x13)
 _MAXIMUM_QOS = const(0x24)
 _RETAIN_AVAILABLE = const(0x25)
+_PACKET_LIMIT = const(0x27)
 _LIMITED = const(6)  # a level: 3.1.1 with packet_max
 _NOT_BACK = const(16 | 8)  # No Local, and Retain As Published: see v5/extension.py
 _PLAIN = const(1)  # of Subscriptions.is_v5
@@ -390,15 +391,18 @@ class Bridge:
             first, name, tail = self.requests[self.asked]
             asks = self.is_5 and first == 0x82
             why = self._five().may_ask(self.remote, name) if asks else None
+            head = (_FIRST_ID + self.asked).to_bytes(2, "big")
+            if self.is_5:
+                head += b"\0"  # no properties
+            packet = packet_of(first, head + field(name) + tail)
+            if self._is_too_large(packet):
+                why = "packets of %d bytes" % len(packet)
             if why:
                 self._log(_WARNING, "the other broker has no %s: %r" % (why, name.decode()))
                 self.asked += 1
                 self.answered += 1
                 continue
-            head = (_FIRST_ID + self.asked).to_bytes(2, "big")
-            if self.is_5:
-                head += b"\0"  # no properties
-            if not self._put(packet_of(first, head + field(name) + tail)):
+            if not self._put(packet):
                 return
             self.asked += 1
             self.limit = broker.now + _ANSWER
@@ -416,6 +420,9 @@ class Bridge:
         copy(self.broker.conns.tx, at, packet, 0, len(packet))
         self.broker.flush(self.conn)
         return True
+
+    def _is_too_large(self, packet):
+        return len(packet) > self.remote.get(_PACKET_LIMIT, len(packet))
 
     def acknowledge(self, first, packet_id):
         """Answer a message that was skipped, at the latest when there is space."""
@@ -659,7 +666,9 @@ class Bridge:
         if options.notifications and not options.notifications_local_only:
             first = 0x31 & self.mask()
             end = b"\x001" if self.is_5 else b"1"
-            self._put(packet_of(first, field(self.state_topic.encode()) + end))
+            packet = packet_of(first, field(self.state_topic.encode()) + end)
+            if not self._is_too_large(packet):
+                self._put(packet)
         self._log(_NOTICE, "up")
 
     def _tell(self, text):

@@ -1,5 +1,6 @@
 """A bridge's connection comes, is lost and comes back; what waits passes in order, once."""
 
+import scratch
 from bridge_case import ACCEPTED, RESUMED, BridgeCase
 from packets import (
     DISCONNECT,
@@ -311,6 +312,39 @@ class TestMessages(BridgeCase):
             client.answer()
             self.world.turn()
         self.assertEqual(sorted(client.messages), [(b"x", b"%d" % k, k) for k in range(3)])
+
+    def test_a_broker_that_knows_no_bridges_sends_it_back_once(self):
+        """Then it is here twice, and does not go round."""
+        self.bridge(("#", "both", 1), try_private=False)
+        remote = self.remote()
+        self.subacks(remote)
+        client = self.world.client("c")
+        client.send(subscribe(1, "#", 0) + publish("a", b"x", 1, 5))
+        self.world.turn(3)
+        (data,) = remote.packets()
+        remote.send(ack(PUBACK, read_publish(data)[3]) + publish("a", b"x", 1, 7))
+        self.world.turn(6)
+        self.assertEqual(remote.packets(), [ack(PUBACK, 7)])
+        found = [data for data in client.packets() if data[0] >> 4 == 3]
+        self.assertEqual(found, [publish("a", b"x")] * 2)
+
+    def test_what_nobody_asked_for_keeps_its_topic_and_needs_the_same_rights(self):
+        rules = scratch.write("topic read #\nuser u\ntopic here/#\n")
+        for user, wanted in ((None, ["here/in", "other"]), ("u", ["here/in"])):
+            self.start(acl_file=rules)
+            self.bridge(("in", "in", 1, "here/", "there/"), local_username=user)
+            remote = self.remote()
+            self.subacks(remote)
+            client = self.world.client("c")
+            client.send(subscribe(1, "#", 0))
+            self.world.turn(2)
+            remote.send(publish("there/in", b"x", 1, 1) + publish("other", b"x", 1, 2))
+            self.world.turn(4)
+            self.assertEqual(remote.packets(), [ack(PUBACK, 1), ack(PUBACK, 2)])
+            found = [read_publish(data)[0].decode() for data in client.packets()[1:]]
+            self.assertEqual(found, wanted)
+            if not user:
+                self.tearDown()
 
     def test_out_without_retain(self):
         self.broker.publish("a", b"kept", 0, True)

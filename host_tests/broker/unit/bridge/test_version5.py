@@ -292,6 +292,20 @@ class TestMessages(FiveCase):
         remote = self.lose(remote, accept(b"", 1))
         self.assertIn(subscribe(65501, "$share/g/s", 8, b""), remote.packets())
 
+    def test_a_subscribe_that_is_larger_than_its_maximum_packet_size_is_not_sent(self):
+        long = "a/" + "x" * 40
+        self.bridge5((long, "in", 1), ("b", "in"), ("c", "out", 1), notifications=True)
+        remote = self.remote(accept(b"\x27\0\0\0\x26"))
+        self.assertEqual(remote.packets(), [subscribe(65501, "b", 12, b"")])
+        remote.send(packet(0x90, b"\xff\xdd\0\0"))
+        self.world.turn(2)
+        text = f"Bridge 'up': the other broker has no packets of 50 bytes: '{long}'."
+        self.assertEqual(self.lines, [text])
+        self.assertEqual((self.one.text(), self.one.is_told), ("up", True))
+        self.broker.publish("c", b"x", 1)  # its state was too large, this is not
+        self.assertEqual(self.sent(remote), [(2, "c", b"x")])
+        publishing.send(self.broker, b"$SYS/broker/connection/edge/state", b"", 0, True)
+
     def test_what_is_refused_there_is_counted(self):
         one = self.bridge5(("a", "out", 2))
         remote = self.remote(accept())
