@@ -8,6 +8,7 @@ from typing import Any
 from slotmq.access import acl_file, mosquitto_cpython, users_file
 from slotmq.access.rules_of_listeners_cpython import files_of
 from slotmq.app.start import _OF_VERSION_5
+from slotmq.bridge import options
 from slotmq.config import budget, tls_listeners
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config.settings import ConfError
@@ -81,7 +82,7 @@ def _of_bridges(settings: Any) -> list[str]:
     for each in settings.connections:
         try:
             if all(Path(file).exists() for file in _files(each)):
-                each.load()
+                options.load(each)
         except ValueError as error:
             found.append(f"{each.place}: connection: expected {error}, for {each.name}")
     return found

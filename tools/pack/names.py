@@ -99,7 +99,7 @@ _ON_REQUEST = (
     *("acl", "session_owners", "senders", "recheck", "denials", "filters"),
     *("users", "login", "scram", "tls", "certificate"),
     *("bridge_options", "bridges", "bridge_configuration", "bridge_start", "bridge_mqtt5"),
-    *("bridge_tls",),
+    *("bridge_tls", "bridge_prefixes"),
     *("frames", "websocket", "http"),
 )
 _EXPORTS = "__all__"
@@ -114,7 +114,7 @@ SOURCES = {
     "app.obey": "_ORDERS",
     "app.start._forget_what_made_it": "_MADE",
     "bridge.conf.take": "KEYS config.mosquitto_conf.FIELDS",
-    "bridge.options.__init__": "bridge.conf.KEYS",
+    "bridge.options.options": "bridge.conf.KEYS",
     "bridge.options.check": "_OF_5",
     "bridge.options.tls_keys": "TLS",
     "config.capacities.fill": "FIELDS",

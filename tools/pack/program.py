@@ -52,6 +52,7 @@ _ENTRIES = (
     "embed.in_process",
     # Bridges
     "bridge.options",
+    "bridge.mapping",
     "bridge.bridges",
 )
 # Files whose names are shortened: each character takes heap on a board
@@ -65,6 +66,7 @@ _NAMED |= {"journal.start": "journal_start", "journal.compaction": "journal_comp
 _NAMED |= {"status.log_full_tables": "log_full_tables", "app.log_dests": "log_destinations"}
 _NAMED |= {"embed.publishing": "own_publishing", "bridge.options": "bridge_options"}
 _NAMED |= {"bridge.conf": "bridge_configuration", "bridge.start": "bridge_start"}
+_NAMED |= {"bridge.mapping": "bridge_prefixes"}
 _NAMED |= {"bridge.version5": "bridge_mqtt5", "bridge.secure": "bridge_tls"}
 _NAMED |= {"platform.dns": "name_server_query"}
 _NAMED |= {"net.upgrade": "http_upgrade", "net.protocols": "listener_protocols"}

@@ -12,10 +12,8 @@ from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.protocol.dispatch import receive
 from slotmq.protocol.ping_disconnect import handle_unexpected
 
-if MICROPYTHON:
-    from slotmq.bridge.mapping import Mapped
-else:
-    from slotmq.bridge.mapping_cpython import Mapped, Polled
+if not MICROPYTHON:
+    from slotmq.bridge.mapping_cpython import Polled
 
 _NONE = const(0xFFFF)
 _TYPE = const(0)
@@ -120,7 +118,11 @@ class Bridges:
             if not bridge.is_mapped or not MICROPYTHON and hasattr(socket, "fileno"):
                 return Polled(self.broker, bridge, socket) if bridge.is_mapped else socket
         of_stream[socket] = self.index
-        return Mapped(self.broker, bridge, pipe) if bridge.is_mapped else pipe
+        if bridge.is_mapped:
+            from slotmq.bridge.mapping import Mapped  # most bridges do not need it
+
+            pipe = Mapped(self.broker, bridge, pipe)
+        return pipe
 
     def _of(self, conn):
         for each in self.every:

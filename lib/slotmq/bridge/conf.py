@@ -4,7 +4,6 @@
 # A row of KEYS is an attribute of Options, its kind and the kind's bounds, as in
 # config/mosquitto_conf.py; MORE has the other keys; `=` before a key: another name of it. Kinds
 # that are not there are functions below.
-from slotmq.bridge.options import TLS, Options, Topic, address_of
 from slotmq.platform import ondemand
 
 KEYS = """\
@@ -67,7 +66,7 @@ def take(reader, key, value):
     if row[1] == "path" and not reader.is_foreign:
         _check_path(value)
     kind = {"begin": _begin, "hosts": _hosts, "topics": _topics, "pauses": _pauses}.get(row[1])
-    if row[0] in TLS.split() and _is_of_board(reader):
+    if row[0] in _options().TLS.split() and _is_of_board(reader):
         ondemand.take("config.other_keys", 0).refuse(reader, key, _NO_TLS)
     if key != "connection" and not bridges:
         raise ValueError("a connection above it")
@@ -85,14 +84,15 @@ def check(reader):
     names = []
     for each in reader.settings.connections:
         try:
-            each.check(reader.limits, reader.settings)
+            _options().check(each, reader.limits, reader.settings)
             remote = each.remote_clientid
             name = each.local_clientid or remote and "local." + remote
             if name and name in names:
                 raise ValueError("a local_clientid that no earlier connection has")
             names.append(name)
-            if each.tls_keys() and not reader.is_foreign and not _is_of_board(reader):
-                each.load()
+            has_tls = _options().tls_keys(each)
+            if has_tls and not reader.is_foreign and not _is_of_board(reader):
+                _options().load(each)
         except ValueError as error:
             reader.fail(each.at, "connection", "%s, for %s" % (error, each.name))
     limits = reader.limits
@@ -107,6 +107,10 @@ def check(reader):
         ):
             if have > most:
                 reader.fail(each.at, "connection", "at most %d, see limit %s" % (most, name))
+
+
+def _options():
+    return ondemand.take("bridge.options", 0)
 
 
 def _is_of_board(reader):
@@ -131,7 +135,7 @@ def _begin(reader, bridges, value):
         raise ValueError("a name that no earlier connection has")
     if not bridges:
         reader.settings.connections = bridges = []
-    one = Options(name)
+    one = _options().options(name)
     one.at = reader.at
     one.lines = []
     one.place = reader.place(reader.at)
@@ -139,7 +143,9 @@ def _begin(reader, bridges, value):
 
 
 def _hosts(reader, bridges, value):
-    bridges[-1].addresses = [address_of(each) for each in reader.text((), value).split()]
+    bridges[-1].addresses = [
+        _options().address_of(each) for each in reader.text((), value).split()
+    ]
 
 
 def _topics(reader, bridges, value):
@@ -149,7 +155,7 @@ def _topics(reader, bridges, value):
     if len(words) > 2:
         words[2] = reader.number((0, 2), words[2])
     try:
-        bridges[-1].topics.append(Topic(*words))
+        bridges[-1].topics.append(_options().topic(*words))
     except ValueError as error:
         raise ValueError("%s: %s" % (error, _TOPIC))
 

@@ -96,7 +96,7 @@ class Bridge:
         self.said = []  # which of these the log has, for this connection
         self.told = {}  # what $SYS has told, see status/sys_bridges.py
         self.owed = b""  # acknowledgements of what was skipped
-        self.is_mapped = options.is_mapped()
+        self.is_mapped = ondemand.take("bridge.options", self.broker.now).is_mapped(options)
         more = [len(each.prefixes[1]) - len(each.prefixes[0]) for each in self.outs]
         self.growth = max(more + [0])  # bytes that a packet grows by on its way out, at most
         self.conn = self.session = _NONE

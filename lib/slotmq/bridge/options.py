@@ -1,6 +1,7 @@
 # options.py - what a bridge is told: where it connects to, which topics pass, as whom. Owns the
-# defaults, which are mosquitto's, and the checks. Loaded at the start, with a `connection` of the
-# configuration, and by Broker.bridge(); allocates.
+# defaults, which are mosquitto's, and the checks. Loaded on demand for a `connection` of the
+# configuration, and by Broker.bridge(). Its classes stay and have no methods: one would keep the
+# whole module in the heap. Allocates.
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
@@ -18,33 +19,38 @@ _OF_5 = ("bridge_receive_maximum", "bridge_session_expiry_interval", "bridge_max
 
 
 class Topic:
-    """What passes: the filter without prefixes as bytes, direction, QoS, and the two prefixes.
+    """What passes: the filters here and there, with prefixes, as bytes; the two prefixes;
+    goes_out, comes_in, qos.
 
-    A message keeps what its topic has behind the prefix; without a filter the prefixes are
-    whole topic names."""
+    A message keeps what its topic has behind the prefix; without a filter the prefixes are whole
+    topic names."""
 
-    def __init__(self, pattern, direction="out", qos=0, local="", remote=""):
-        if direction not in _DIRECTIONS:
-            raise ValueError("out, in or both")
-        if qos not in (0, 1, 2):
-            raise ValueError("a QoS: 0, 1 or 2")
-        self.goes_out = direction != "in"
-        self.comes_in = direction != "out"
-        self.qos = qos
-        self.prefixes = local.encode(), remote.encode()  # here, there
-        self.filters = self.prefixes[0] + pattern.encode(), self.prefixes[1] + pattern.encode()
-        for prefix in self.prefixes:
-            if not pattern and not prefix:
-                raise ValueError("a filter, or two prefixes that are topic names")
-            if b"+" in prefix or b"#" in prefix:
-                raise ValueError("prefixes without wildcards")
-        for name in self.filters:
-            if not filter_ok(name, 0, len(name)) or not utf8_ok(name, 0, len(name), 0):
-                raise ValueError("a topic filter, also behind each prefix")
+
+def topic(pattern, direction="out", qos=0, local="", remote=""):
+    """A Topic. ValueError: it is not possible."""
+    if direction not in _DIRECTIONS:
+        raise ValueError("out, in or both")
+    if qos not in (0, 1, 2):
+        raise ValueError("a QoS: 0, 1 or 2")
+    one = Topic()
+    one.goes_out = direction != "in"
+    one.comes_in = direction != "out"
+    one.qos = qos
+    one.prefixes = local.encode(), remote.encode()  # here, there
+    one.filters = one.prefixes[0] + pattern.encode(), one.prefixes[1] + pattern.encode()
+    for prefix in one.prefixes:
+        if not pattern and not prefix:
+            raise ValueError("a filter, or two prefixes that are topic names")
+        if b"+" in prefix or b"#" in prefix:
+            raise ValueError("prefixes without wildcards")
+    for name in one.filters:
+        if not filter_ok(name, 0, len(name)) or not utf8_ok(name, 0, len(name), 0):
+            raise ValueError("a topic filter, also behind each prefix")
+    return one
 
 
 class Options:
-    """One bridge."""
+    """One bridge; made by options()."""
 
     port = 1883  # of an address that has none
     remote_clientid = None  # HOST.NAME
@@ -90,81 +96,88 @@ class Options:
     lines = ()
     at = place = None
 
-    def __init__(self, name, addresses=(), topics=(), **values):
-        self.name = name
-        self.addresses = [address_of(each) for each in addresses]
-        self.topics = [Topic(*each) for each in topics]
-        for key in values:
-            if not hasattr(Options, key) or key in _NO_KEYS:
-                raise TypeError("a bridge has no " + key)
-            setattr(self, key, values[key])
 
-    def check(self, limits, settings):
-        """ValueError: a broker with these limits and settings cannot have this bridge."""
-        if not self.addresses:
-            raise ValueError("an address")
-        if not self.topics:
-            raise ValueError("a topic")
-        if self.remote_password is not None and self.remote_username is None:
-            raise ValueError("remote_username for remote_password")
-        if settings.mqtt_versions != 5:
-            raise ValueError("mqtt_versions 5: No Local and RETAIN need its code")
-        if 0 < self.bridge_max_packet_size < _SMALLEST:
-            raise ValueError("bridge_max_packet_size: 0, or at least %d" % _SMALLEST)
-        if self.bridge_protocol_version != "mqttv50":
-            for key in _OF_5:
-                if getattr(self, key) != getattr(Options, key):
-                    raise ValueError("bridge_protocol_version mqttv50 for %s" % key)
-        most = limits.topic_bytes
-        for topic in self.topics:
-            for name in topic.filters:
-                levels = filter_ok(name, 0, len(name))
-                if len(name) > most or levels > limits.levels:
-                    what = "topics of at most %d bytes in %d levels: limit topic_bytes, levels"
-                    raise ValueError(what % (most, limits.levels))
-                if len(name) + _OF_SUBSCRIBE > limits.tx_bytes:
-                    raise ValueError(
-                        "limit tx_bytes %d for a SUBSCRIBE" % (len(name) + _OF_SUBSCRIBE)
-                    )
+def options(name, addresses=(), topics=(), **values):
+    """The Options of one bridge. TypeError, ValueError: they are not possible."""
+    one = Options()
+    one.name = name
+    one.addresses = [address_of(each) for each in addresses]
+    one.topics = [topic(*each) for each in topics]
+    for key in values:
+        if not hasattr(Options, key) or key in _NO_KEYS:
+            raise TypeError("a bridge has no " + key)
+        setattr(one, key, values[key])
+    return one
 
-    def tls_keys(self):
-        """The keys of TLS that are set. With one of them the bridge never speaks plain MQTT."""
-        return [key for key in TLS.split() if getattr(self, key)]
 
-    def load(self):
-        """Check the keys of TLS together, and load their files. ValueError: they are wrong."""
-        keys = self.tls_keys()
-        if not keys:
-            return
-        secure = ondemand.take("bridge.secure", 0)
-        for key in secure.NOT_HERE:
-            if key in keys:
-                raise ValueError("no %s: %s" % (key, secure.WHY_NOT))
-        if bool(self.bridge_psk) != bool(self.bridge_identity):
-            raise ValueError("bridge_psk and bridge_identity together")
-        if not self.bridge_psk and not [key for key in keys if key in _TRUST]:
-            raise ValueError("bridge_cafile, bridge_capath or bridge_tls_use_os_certs true")
-        if bool(self.bridge_certfile) != bool(self.bridge_keyfile):
-            raise ValueError("bridge_certfile and bridge_keyfile together")
-        self.context = secure.make_context(self)
+def check(one, limits, settings):
+    """ValueError: a broker with these limits and settings cannot have this bridge."""
+    if not one.addresses:
+        raise ValueError("an address")
+    if not one.topics:
+        raise ValueError("a topic")
+    if one.remote_password is not None and one.remote_username is None:
+        raise ValueError("remote_username for remote_password")
+    if settings.mqtt_versions != 5:
+        raise ValueError("mqtt_versions 5: No Local and RETAIN need its code")
+    if 0 < one.bridge_max_packet_size < _SMALLEST:
+        raise ValueError("bridge_max_packet_size: 0, or at least %d" % _SMALLEST)
+    if one.bridge_protocol_version != "mqttv50":
+        for key in _OF_5:
+            if getattr(one, key) != getattr(Options, key):
+                raise ValueError("bridge_protocol_version mqttv50 for %s" % key)
+    most = limits.topic_bytes
+    for each in one.topics:
+        for name in each.filters:
+            levels = filter_ok(name, 0, len(name))
+            if len(name) > most or levels > limits.levels:
+                what = "topics of at most %d bytes in %d levels: limit topic_bytes, levels"
+                raise ValueError(what % (most, limits.levels))
+            if len(name) + _OF_SUBSCRIBE > limits.tx_bytes:
+                raise ValueError("limit tx_bytes %d for a SUBSCRIBE" % (len(name) + _OF_SUBSCRIBE))
 
-    def ram_bytes(self, limits):
-        """The heap of this bridge, beside the code of all."""
-        size = EACH_BYTES + TOPIC_BYTES * len(self.topics)
-        if self.is_mapped():
-            size += 500 + 4 * limits.topic_bytes + limits.rx_bytes + limits.tx_bytes
-        return size
 
-    def is_mapped(self):
-        """Must a PUBLISH be changed on its way? Mostly since its topic has another name there."""
-        return not self.bridge_outgoing_retain or any(
-            [topic.prefixes[0] != topic.prefixes[1] for topic in self.topics]
-        )
+def tls_keys(one):
+    """The keys of TLS that are set. With one of them the bridge never speaks plain MQTT."""
+    return [key for key in TLS.split() if getattr(one, key)]
+
+
+def load(one):
+    """Check the keys of TLS together, and load their files. ValueError: they are wrong."""
+    keys = tls_keys(one)
+    if not keys:
+        return
+    secure = ondemand.take("bridge.secure", 0)
+    for key in secure.NOT_HERE:
+        if key in keys:
+            raise ValueError("no %s: %s" % (key, secure.WHY_NOT))
+    if bool(one.bridge_psk) != bool(one.bridge_identity):
+        raise ValueError("bridge_psk and bridge_identity together")
+    if not one.bridge_psk and not [key for key in keys if key in _TRUST]:
+        raise ValueError("bridge_cafile, bridge_capath or bridge_tls_use_os_certs true")
+    if bool(one.bridge_certfile) != bool(one.bridge_keyfile):
+        raise ValueError("bridge_certfile and bridge_keyfile together")
+    one.context = secure.make_context(one)
+
+
+def ram_bytes(one, limits):
+    """The heap of this bridge, beside the code of all."""
+    size = EACH_BYTES + TOPIC_BYTES * len(one.topics)
+    if is_mapped(one):
+        size += 4000 + 4 * limits.topic_bytes + limits.rx_bytes + limits.tx_bytes
+    return size
+
+
+def is_mapped(one):
+    """Must a PUBLISH be changed on its way? Mostly since its topic has another name there."""
+    return not one.bridge_outgoing_retain or any(
+        [each.prefixes[0] != each.prefixes[1] for each in one.topics]
+    )
 
 
 def rows(settings, limits):
     """The rows of config/budget.py: the texts of each, and with prefixes its buffers."""
-    size = sum([each.ram_bytes(limits) for each in settings.connections])
+    size = sum([ram_bytes(each, limits) for each in settings.connections])
     return [("bridges", size, len(settings.connections))]
 
 

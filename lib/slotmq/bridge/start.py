@@ -1,8 +1,8 @@
 # start.py - begins bridges: those of the configuration at the start, and those of Broker.bridge().
 # Loaded on demand; owns nothing; allocates.
 from slotmq.bridge.bridges import Bridges
-from slotmq.bridge.options import Options
 from slotmq.config.settings import ConfError
+from slotmq.platform import ondemand
 
 
 def load():
@@ -13,14 +13,15 @@ def options(name, addresses, topics, values):
     """The Options that Broker.bridge() is given."""
     if isinstance(addresses, str):
         addresses = (addresses,)
-    return Options(name, addresses, topics, **values)
+    return ondemand.take("bridge.options", 0).options(name, addresses, topics, **values)
 
 
 def add(broker, options):
     """Begin one bridge; -> it."""
-    options.check(broker.limits, broker.settings)
+    module = ondemand.take("bridge.options", broker.now)
+    module.check(options, broker.limits, broker.settings)
     if not options.context:
-        options.load()
+        module.load(options)
     return (broker.outgoing or Bridges(broker)).add(options)
 
 

@@ -6,7 +6,7 @@ import scratch
 
 from slotmq import Limits, Settings
 from slotmq.bridge import conf
-from slotmq.bridge.options import Options, Topic, address_of
+from slotmq.bridge.options import address_of, load, options, tls_keys, topic
 from slotmq.config import budget, mosquitto_conf, other_keys, reload
 from slotmq.config.settings import ConfError
 
@@ -97,11 +97,12 @@ class TestKeys(unittest.TestCase):
         self.refused(f"{BEGIN}{key} tlsv1.2", 1, "connection", "bridge_tls_use_os_certs true")
         for key in ("bridge_cafile", "bridge_capath", "bridge_certfile", "bridge_keyfile"):
             self.refused(f"{BEGIN}{key} /not/there", 4, key, "can be read")
-        one = Options("a", ["h"], [("x",)], bridge_psk="00")
+        one = options("a", ["h"], [("x",)], bridge_psk="00")
         with self.assertRaises(ValueError):
-            one.load()
+            load(one)
         for key in ("bridge_alpn", "bridge_ciphers", "bridge_identity", "bridge_insecure"):
-            self.assertEqual(Options("a", ["h"], [("x",)], **{key: "x"}).tls_keys(), [key])
+            one = options("a", ["h"], [("x",)], **{key: "x"})
+            self.assertEqual(tls_keys(one), [key])
 
     def test_other_names(self):
         (one,) = bridges(BEGIN + "clientid c\nusername u\npassword p\nrestart_timeout 4\n")
@@ -164,17 +165,17 @@ class TestKeys(unittest.TestCase):
     def test_the_budget_names_them(self):
         settings = Settings()
         self.assertNotIn("bridges", [row[0] for row in budget.rows(LIMITS, settings)])
-        settings.connections = [Options("a", ["h"], [("x",)])]
+        settings.connections = [options("a", ["h"], [("x",)])]
         (plain,) = [row for row in budget.rows(LIMITS, settings) if row[0] == "bridges"]
-        settings.connections = [Options("a", ["h"], [("x", "out", 0, "l/")])]
+        settings.connections = [options("a", ["h"], [("x", "out", 0, "l/")])]
         (mapped,) = [row for row in budget.rows(LIMITS, settings) if row[0] == "bridges"]
         self.assertGreater(mapped[1], plain[1] + 2 * LIMITS.topic_bytes)
 
     def test_options_of_python(self):
         with self.assertRaises(TypeError):
-            Options("a", ["h"], [("x",)], nonsense=1)
+            options("a", ["h"], [("x",)], nonsense=1)
         with self.assertRaises(TypeError):
-            Options("a", ["h"], [("x",)], lines=1)
+            options("a", ["h"], [("x",)], lines=1)
         self.assertEqual(address_of("h:5"), ("h", 5))
         with self.assertRaises(ValueError):
-            Topic("a", "out", 3)
+            topic("a", "out", 3)

@@ -7,13 +7,13 @@ from packets import PUBREC, ack, packet, publish, read_publish, split
 
 from slotmq import Broker, Limits, Settings
 from slotmq.bridge.mapping import Mapped, Mapper
-from slotmq.bridge.options import Options, Topic
+from slotmq.bridge.options import Options, topic
 from slotmq.platform.runtime import MICROPYTHON
 
 TOPICS = [
-    Topic("a/#", "both", 2, "here/", "there/long/"),
-    Topic("", "both", 1, "one", "another/name"),
-    Topic("plain/+", "both", 0),
+    topic("a/#", "both", 2, "here/", "there/long/"),
+    topic("", "both", 1, "one", "another/name"),
+    topic("plain/+", "both", 0),
 ]
 PAIRS = {
     "here/a/x": "there/long/a/x",
@@ -53,8 +53,8 @@ class TestMapper(unittest.TestCase):
             wanted = []
             for data in sent:
                 if data[0] >> 4 == 3:
-                    topic, payload, qos, packet_id = read_publish(data)
-                    data = publish(names[topic.decode()], payload, qos, packet_id, retain=True)
+                    name, payload, qos, packet_id = read_publish(data)
+                    data = publish(names[name.decode()], payload, qos, packet_id, retain=True)
                 wanted.append(data)
             for step, room in ((1 << 20, 1 << 20), (1 << 20, 3), (1, 64), (7, 11), (640, 640)):
                 found = self.moved(side, b"".join(sent), step, room)
@@ -69,7 +69,7 @@ class TestMapper(unittest.TestCase):
     def test_a_topic_that_is_shorter_than_the_prefix(self):
         """`here/#` matches `here`, too, and no packet may have an empty topic."""
         for there, names in (("far/", ("far", "far/", "far/x")), ("", ("here", "here/", "x"))):
-            topics = [Topic("#", "both", 1, "here/", there)]
+            topics = [topic("#", "both", 1, "here/", there)]
             sent = [publish(name, b"x", 1, 7) for name in ("here", "here/", "here/x")]
             out = bytearray(200)
             n = Mapper(topics, 0, 64).move(b"".join(sent), 0, sum(map(len, sent)), out, 0, 200)
