@@ -1,6 +1,7 @@
 """A bridge to a real broker, over a link that is cut, frozen and away."""
 
 import contextlib
+import socket
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -296,3 +297,15 @@ def test_a_ring_whose_links_leave_out_the_topics_of_their_end(
         for end in ends:
             end.collect()
             assert {name: end.came[name] for name in wanted} == wanted
+
+
+def test_it_connects_from_the_address_that_is_asked_for(tmp_path: Path, runtime: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        lines = f"address 127.0.0.1:{server.getsockname()[1]}", "bridge_bind_address 127.0.0.2"
+        text = "\n".join(("connection up", *lines, "topic a", ""))
+        here = BrokerProcess(runtime, text, tmp_path)
+        sock, peer = server.accept()
+        with sock:
+            assert peer[0] == "127.0.0.2"
+            assert sock.recv(100)[:1] == b"\x10"
+        here.stop()

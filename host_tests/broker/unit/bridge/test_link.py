@@ -19,6 +19,7 @@ from packets import (
 )
 
 from slotmq import Limits
+from slotmq.bridge import link
 from slotmq.embed import publishing
 from slotmq.net.websocket import acceptor
 
@@ -273,6 +274,47 @@ class TestConnecting(BridgeCase):
         )
         publishing.send(self.broker, name.encode(), b"", 0, True)
 
+    def test_a_state_topic_of_its_own_and_only_here(self):
+        for number, local_only in enumerate((False, True)):
+            client = self.world.client("c")
+            client.send(subscribe(1, "state/#", 1))
+            self.world.turn(2)
+            options = {"notification_topic": "state/up", "notifications_local_only": local_only}
+            one = self.bridge(
+                ("a/#",), notifications=True, remote_clientid=f"c{number}", **options
+            )
+            remote = self.remote()
+            there = [] if local_only else [publish("state/up", b"1", retain=True)]
+            self.assertEqual(remote.packets(), there)
+            self.assertEqual(b"state/up" in self.connect[0], not local_only)
+            client.answer()
+            self.assertEqual([text for _, text, _ in client.messages], [b"0", b"1"])
+            publishing.send(self.broker, b"state/up", b"", 0, True)
+            one.due = 1 << 29
+            self.broker.end(one.conn, 9)
+            client.leave()
+            self.world.turn(6)
+            publishing.send(self.broker, b"state/up", b"", 0, True)
+
+    def test_the_ids_on_both_sides_and_the_address_that_it_connects_from(self):
+        name = link.host_name() + ".up"
+        for options, there, here in (
+            ({"remote_clientid": None}, name, "local." + name),
+            ({"remote_clientid": "far"}, "far", "local.far"),
+            ({"remote_clientid": "far", "local_clientid": "near"}, "far", "near"),
+        ):
+            one = self.bridge(("a/#",), bridge_bind_address="192.0.2.5", **options)
+            self.remote()
+            self.assertEqual(self.connect, [as_bridge(connect(there, False, keep_alive=60))])
+            self.assertEqual(self.network.bind, "192.0.2.5")
+            names = self.broker.sessions.names
+            self.assertEqual(names.read(one.session, self.broker.work, 0), len(here))
+            self.assertEqual(self.broker.work[: len(here)], here.encode())
+            self.assertEqual(one.text(), "up")
+            if here != "near":
+                self.tearDown()
+                self.start(Limits(**self.LIMITS))
+
 
 class TestMessages(BridgeCase):
     LIMITS = {"deliveries": 40, "queued": 30}  # noqa: RUF012
@@ -502,6 +544,25 @@ class TestMessages(BridgeCase):
         self.wait(11)
         remote = self.remote()
         self.assertEqual(remote.packets(), [])
+
+    def test_each_side_keeps_its_session_or_does_not(self):
+        """cleansession is there, local_cleansession here."""
+        for there, here, kept in ((True, False, [(b"a", b"x", 1)]), (False, True, [])):
+            self.bridge(("a", "out", 1), cleansession=there, local_cleansession=here)
+            remote = self.remote()
+            self.assertEqual(self.connect[0][9] & 2, 2 * there)
+            remote.leave()
+            self.network.down.add(1883)
+            self.wait(2)
+            self.broker.publish("a", b"x", 1)
+            self.network.down.clear()
+            self.dialled()
+            remote = self.remote()
+            self.deliver(remote)
+            self.assertEqual(remote.messages, kept)
+            if there:
+                self.tearDown()
+                self.start(Limits(**self.LIMITS))
 
     def test_subscriptions_of_an_earlier_configuration_go(self):
         self.bridge(("a", "out", 1), ("b", "out", 1))

@@ -27,6 +27,7 @@ class Network:
 
     def dial(self, found, bind, nodelay):
         self.addresses.append(found)
+        self.bind = bind
         if found[1] in self.down:
             raise OSError(111)
         self.streams.append(Stream())
