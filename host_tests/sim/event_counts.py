@@ -19,8 +19,8 @@ class EventCounts:
 
 
 class FastCounts:
-    """Counts the PUBLISH packets that the fast path handles: with properties, or by versions of
-    the receivers, 3 only, 5 only, or mixed."""
+    """Counts the PUBLISH packets that the fast path handles: with properties, on routes with
+    options, or by versions of the receivers, 3 only, 5 only, or mixed."""
 
     def __init__(self, world):
         self.events = world.events
@@ -49,6 +49,9 @@ def _count_publish(events, broker, conn, buf, at, stop):
             events["fast alias"] += not pkt[8]
         elif pkt[0] == 3:
             slot = routes.find(buf, pkt[7], pkt[8])
+            if slot < 0:  # a route with options, which find() leaves to the fast path
+                events[f"fast QoS {pkt[1] >> 1} options"] += 1
+                continue
             is_mixed = routes.mid[slot] != (routes.first if level == 5 else routes.end)[slot]
             kind = "mixed" if is_mixed else "5" if level == 5 else "3"
             events[f"fast QoS {pkt[1] >> 1} {kind}"] += 1

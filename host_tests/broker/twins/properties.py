@@ -22,12 +22,12 @@ WRONG = (b"\0", b"\xc3", b"\xff", b"a\0b", b"\xed\xa0\x80")
 
 def limits(numbers):
     return Limits(
-        connections=8,
-        sessions=8,
-        messages=24,
-        message_bytes=8192,
+        connections=9,
+        sessions=9,
+        messages=numbers.choice((24, 200)),
+        message_bytes=32768,
         message_block=numbers.choice((16, 64)),
-        deliveries=64,
+        deliveries=numbers.choice((64, 400)),
         inflight=6,
         queued=12,
         max_packet=2048,
@@ -50,10 +50,12 @@ class Play:
         self.world.broker.stats[0] = 0
         begin(self.world.broker)
         self.clients = []
+        self.with_options = numbers.one_in(2)
         # Three that publish, of both versions, then receivers: with aliases, with a largest packet
         for n in range(3):
             self.come(5 if n else 4, b"")
-        for level, more in ((4, b""), (5, b""), (5, b"\x22\0\2"), (5, b"\x27\0\0\0\x60")):
+        with_all = b"\x22\0\2\x27\0\0\0\x60"
+        for level, more in ((4, b""), (5, b""), (5, with_all[:3]), (5, with_all[3:]), (5, b"")):
             self.come(level, more)
             self.subscribe(self.clients[-1])
         self.world.turn()
@@ -70,12 +72,18 @@ class Play:
         self.world.turn(2)
 
     def subscribe(self, client):
+        """Where options count: some with an identifier, twice, as a member of a group."""
         numbers = self.numbers
         name = numbers.choice(("#", "temp/+", "a/#"))
-        if client.level == 5:
+        if client.level == 4:
+            client.send(subscribe(9, name, numbers.below(3)))
+        elif not self.with_options:
             client.send(packets5.subscribe(9, name, numbers.below(3)))
         else:
-            client.send(subscribe(9, name, numbers.below(3)))
+            for more in numbers.choice((("",), ("", ""), ("", "$share/g/"), ("$share/g/",))):
+                name = more + numbers.choice(("#", "temp/+", "a/#", "temp/1"))
+                number = numbers.choice((b"", b"", b"\x0b\7", b"\x0b\xff\x7f"))
+                client.send(packets5.subscribe(9, name, numbers.choice((0, 1, 2, 2)), number))
 
     def text(self):
         numbers = self.numbers
@@ -128,6 +136,8 @@ class Play:
             for each in self.clients:
                 each.stream.write_some = lambda n: n
         self.world.turn(numbers.between(1, 3))
+        if self.with_options and numbers.one_in(30):
+            self.subscribe(numbers.choice(self.clients[3:]))
         if numbers.one_in(2):
             for each in self.clients:
                 each.answer()

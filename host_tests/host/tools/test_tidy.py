@@ -255,8 +255,8 @@ def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: s
                 "messages_viper.py:_C_OUT",
                 "messages_viper.py:_C_TX_END",
                 "path_viper.py:_C_TX_END",
-                "properties_viper.py:_C_OUT",
-                "properties_viper.py:_C_TX_END",
+                "receivers_viper.py:_C_OUT",
+                "receivers_viper.py:_C_TX_END",
                 "routes_viper.py:_C_OUT",
             ],
         ),
@@ -265,13 +265,19 @@ def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: s
             [
                 "deliveries_viper.py:_D_PREV",
                 "deliveries_viper.py:_D_NEXT",
-                "properties_viper.py:_D_NEXT",
+                "receivers_viper.py:_D_NEXT",
             ],
         ),
         (("last, one", "one, last"), ["deliveries_viper.py:_LAST", "deliveries_viper.py:_ONE"]),
         (
             ("broker.stats, broker.clock", "broker.clock, broker.stats"),
-            ["path_viper.py:_STATS", "path_viper.py:_CLOCK", "properties_viper.py:_STATS"],
+            [
+                "path_viper.py:_STATS",
+                "path_viper.py:_CLOCK",
+                "properties_viper.py:_STATS",
+                "properties_viper.py:_CLOCK",
+                "receivers_viper.py:_CLOCK",
+            ],
         ),
     ],
 )

@@ -114,13 +114,13 @@ FAULTS = (
     Fault(
         "fast properties: a stored message has none",
         "fast/properties_cpython.py",
-        "        broker.five.props[msg] = len(section)\n",
-        "        broker.five.props[msg] = 0\n",
+        "        five.props[msg] = len(section)\n",
+        "        five.props[msg] = 0\n",
     ),
     Fault(
         "fast properties: a packet is larger than its client accepts",
         "fast/properties_cpython.py",
-        "            if 0 < five.packet_max[conn] < len(packet):\n                return False\n",
+        "    if 0 < five.packet_max[conn] < size:\n        return -2\n",
         "",
     ),
     Fault(
@@ -132,13 +132,61 @@ FAULTS = (
     Fault(
         "fast properties: a delivery is sent without its identifier",
         "fast/properties_cpython.py",
-        'b"" if flags >> 6 else self._delivery',
-        "self._delivery",
+        "self.broker.five.ident[entry] if flags & _BY else 0",
+        "0",
     ),
     Fault(
         "fast properties: a packet is sent without space",
         "fast/properties_cpython.py",
-        "        if not packet or tx_end[conn] + len(packet) > tx_limit[conn]:",
-        "        if not packet:",
+        " or size >> 14 or conns.tx_end[conn] + size > conns.tx_limit[conn]:",
+        " or size >> 14:",
+    ),
+    Fault(
+        "fast properties: a duplicate is delivered",
+        "fast/properties_cpython.py",
+        "packet_id) >= 0:\n                return False\n",
+        "packet_id) >= 0:\n                pass\n",
+    ),
+    Fault(
+        "fast properties: a message has the expiry that it came with",
+        "fast/properties_cpython.py",
+        "(five.expires[msg] - self.broker.now + 9) // 10",
+        "five.expires[msg] // 10",
+    ),
+    Fault(
+        "route with options: it has no identifiers",
+        "v5/option_routes.py",
+        "            if subs.session[sub] == session and number:",
+        "            if False:",
+    ),
+    Fault(
+        "route with options: identifiers of other sessions",
+        "v5/option_routes.py",
+        "            if subs.session[sub] == session and number:",
+        "            if number:",
+    ),
+    Fault(
+        "route with options: each member of a group gets the message",
+        "v5/option_routes.py",
+        "            if share != _NONE and not shares.picked[share]:",
+        "            if share != _NONE:",
+    ),
+    Fault(
+        "route with options: No Local does not count",
+        "v5/option_routes.py",
+        "            if self.broker.five.options[sub] & _NOT_OWN or found & _MEMBER:",
+        "            if found & _MEMBER:",
+    ),
+    Fault(
+        "route with options: the handlers find it",
+        "v5/option_routes.py",
+        "return -1 if slot >= 0 and self.subs.routes.mid[slot] == _ODD else slot",
+        "return slot",
+    ),
+    Fault(
+        "route with options: a message of a group is no group's",
+        "fast/properties_cpython.py",
+        "five.set_subscription(broker, tail[entry >> 2], data[group], ident)",
+        "five.set_subscription(broker, tail[entry >> 2], _NONE, ident)",
     ),
 )

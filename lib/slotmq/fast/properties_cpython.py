@@ -7,30 +7,47 @@ from slotmq.fast.path_cpython import fast_path as without_properties
 from slotmq.fast.routes_cpython import place
 
 _NONE = 0xFFFF
+_ODD = 0xFFFE  # mid of a route of v5/option_routes.py
+_MANY_IDENTS = 0xFFFE
 _QUEUED = 0
 _RELEASED = 3
 _EXTRA = 8
+_BY = 64  # flag of a delivery
 _FLAGS = 1
-_END = 4
 _PACKET_ID = 6
-_TOPIC = 7
-_TOPIC_LEN = 8
-_PAYLOAD = 9
 _PACKET_MAX = 10
 _PACKETS_IN = 0
 _PACKETS_OUT = 1
 _PUBLISH_IN = 2
 _BYTES_IN = 5
 _PUBLISHES = 1
+_IN_USE = 0
+_FIRST_FREE = 2
+_QUOTA_DELIVERIES = 5
+_MORE_QUEUED = 6
+_MAX_INFLIGHT = 0
+_MAX_QUEUED = 1
+_QUOTA_SLOTS = 2
+_QUOTA_BLOCKS = 3
+_MOST_HEAD = 10  # most bytes beside topic, properties and payload, with an alias
+_NO_SECTION = 0, b"", 0
 _SECTIONS = 256  # that the cache remembers
 _CACHED = 64  # bytes of a section that it may have
 _TEXTS = (3, 8, 9)
 
 
 class Quick:
-    def __init__(self, broker):
+    def __init__(self, broker, options):
         self.broker = broker
+        self.options = options
+        self.is_expiring = 0  # not 0: a message was stored that expires
         self.sections = {}  # of packets: what _scan() says of them
+
+    def expiring(self):
+        """Was a message stored that expires, since this was called last, and does any wait?"""
+        found = self.is_expiring
+        self.is_expiring = 0
+        return found and any(self.broker.sessions.queued)
 
     def fast_path(self, broker, conn, buf, at, end):
         if type(buf) is not bytes:
@@ -81,46 +98,44 @@ class Quick:
         if to > stop or size and buf[at] == 36:
             return 0
         topic = buf[at:to]
-        packet_id = 0
         if flags:
             to += 2
             if to > stop:
                 return 0
-            packet_id = buf[to - 2] << 8 | buf[to - 1]
-        alias = 0
-        section = b""
+            broker.pkt[_PACKET_ID] = buf[to - 2] << 8 | buf[to - 1]
+        found = _NO_SECTION
         if broker.conns.level[conn] == 5:
             n, to = _section_length(buf, to, stop)
             if n < 0 or to + n > stop:
                 return 0
             if n:
                 found = self._section(buf[to : to + n])
-                if not found:
-                    return 0
-                alias, section, expires = found
-                if flags and expires:
-                    return 0
                 to += n
-                if alias:
-                    topic = _topic_of(broker.five.aliases, conn, alias, topic)
-            elif flags:
-                return 0
-        elif flags:
-            return 0
+        broker.pkt[_FLAGS] = flags
+        done = found and self._hand_on(broker, conn, topic, found, buf[start:stop], to - start)
+        return stop - start if done else 0
+
+    def _hand_on(self, broker, conn, topic, found, whole, at):
+        """Deliver a PUBLISH whose payload is whole[at:]; False: not here."""
+        flags = broker.pkt[_FLAGS]
+        payload = whole[at:]
+        alias, section, expiry = found
+        if alias:
+            topic = _topic_of(broker.five.aliases, conn, alias, topic)
         routes = broker.subscriptions.routes
         slot_of = routes.senders.of(conn) if routes.senders else routes.slot_of
         slot = slot_of.get(topic, -1)
         if slot < 0:
-            return 0
-        if flags:
-            pkt = broker.pkt
-            pkt[_FLAGS] = flags
-            pkt[_PACKET_ID] = packet_id
-            done = _accept(broker, conn, slot, topic, section, buf[to:stop])
-        else:
-            whole = b"" if alias else buf[start:stop]
-            done = _forward(broker, conn, slot, topic, section, buf[to:stop], whole)
-        return stop - start if done else 0
+            return False
+        if not flags:
+            if alias:
+                whole = b""
+            return self._forward(broker, conn, slot, topic, section, payload, whole)
+        if not (alias or section or routes.mid[slot] == _ODD) or expiry < 0:
+            return False
+        if expiry:
+            section = section[5:]
+        return self._accept(broker, conn, slot, topic, section, payload, expiry)
 
     def _section(self, data):
         """What _scan() says of a section, which may be known."""
@@ -130,6 +145,160 @@ class Quick:
                 self.sections.clear()
             self.sections[data] = found
         return found
+
+    def _records(self, broker, slot, qos, size):
+        """The records of a route with options, with a member for each group; None: quotas of
+        sessions must be asked. size: of the message."""
+        data = self.options.data
+        at = self.options.at[slot]
+        count, group, end = data[at : at + 3]
+        records = list(data[at + 3 : at + 3 + count])
+        if group != end and not _is_loose(broker, size):
+            return None
+        while group != end:
+            chosen = self._choose(broker, group, qos)
+            if chosen < 0:
+                return None
+            records[data[group + 1]] = chosen
+            group = data[group + 2]
+        return records
+
+    def _choose(self, broker, group, qos):
+        """The record of the member that gets the message, as Shares.choose() finds it; -1: the
+        quota of one must be asked."""
+        data = self.options.data
+        d, s, _, _ = broker.tables
+        last = broker.five.shares.last[data[group]]
+        best = (-1, -1)
+        chosen = -1
+        at = group + 3
+        while at < data[group + 2]:
+            entry, sub, n = data[at : at + 3]
+            session = entry >> 2
+            rank = 1 if sub < last else 0
+            waiting = s.queued[session] - d.window[_MAX_QUEUED]
+            if s.conn[session] != _NONE:
+                rank += 2 if qos else 8
+                waiting += s.inflight[session] - d.window[_MAX_INFLIGHT]
+            if waiting < 0:
+                rank += 4
+            elif waiting < d.count[_MORE_QUEUED]:
+                return -1
+            if (rank, sub) > best:
+                best = rank, sub
+                chosen = at
+            at += 3 + (n + 1) // 2
+        return chosen
+
+    def _identifiers(self, record):
+        """The identifiers of a record as properties."""
+        n = self.options.data[record + 2]
+        return self.options.data[record + 3 : record + 3 + (n + 1) // 2].tobytes()[:n]
+
+    def _note(self, broker, slot, records, qos):
+        """A message goes to these: a group has another last receiver, and a delivery, which is the
+        last of its session, an identifier or a group."""
+        data = self.options.data
+        five = broker.five
+        tail = broker.sessions.tail
+        if qos:
+            for record in records:
+                entry, sub, n = data[record : record + 3]
+                if n:
+                    ident = -1 if sub == _MANY_IDENTS else five.identifier[sub]
+                    five.set_subscription(broker, tail[entry >> 2], _NONE, ident)
+        at = self.options.at[slot]
+        _, group, end = data[at : at + 3]
+        while group != end:
+            at = records[data[group + 1]]
+            entry, sub = data[at : at + 2]
+            five.shares.last[data[group]] = sub
+            if qos:
+                ident = five.identifier[sub]
+                five.set_subscription(broker, tail[entry >> 2], data[group], ident)
+            group = data[group + 2]
+
+    def _accept(self, broker, conn, slot, topic, section, payload, expiry):
+        """Store, queue and acknowledge a QoS 1 or 2 PUBLISH, which pkt has; False: not here."""
+        pkt = broker.pkt
+        tables = broker.tables
+        packet_id = pkt[_PACKET_ID]
+        qos = pkt[_FLAGS] >> 1
+        sessions = broker.sessions
+        routes = broker.subscriptions.routes
+        session = broker.conns.session[conn]
+        entries = broker.subscriptions.pool[routes.first[slot] : routes.end[slot]]
+        records = None
+        n = len(topic)
+        data = n.to_bytes(2, "big") + topic + section + payload
+        if routes.mid[slot] == _ODD:
+            records = self._records(broker, slot, qos, len(data) - 2 + (5 if expiry else 0))
+            entries = [self.options.data[record] for record in records or ()]
+        if not packet_id or not entries:
+            return False
+        if qos == 2:
+            if sessions.find_received(session, packet_id) >= 0:
+                return False
+            if sessions.id_count[session] == sessions.received or sessions.id_msg is not None:
+                return False
+        if not have_space(tables, entries, 0, len(entries), len(data)):
+            return False
+        flags = qos << 1 | (_EXTRA if section or expiry else 0)
+        msg = store(tables, data, 2, n, 2 + n, len(data) - 2 - n, flags)
+        if msg == _NONE:
+            return False
+        five = broker.five
+        five.props[msg] = len(section)
+        five.expires[msg] = expiry + broker.now if expiry else 0
+        five.far[msg] = 0
+        self.is_expiring = self.is_expiring or expiry
+        fan(tables, entries, 0, len(entries), msg, qos)
+        if records:
+            self._note(broker, slot, records, qos)
+        unref(tables, msg)
+        if qos == 2:
+            sessions.add_received(session, packet_id)
+        put_ack(tables, conn, 0x30 + (qos << 4), packet_id)
+        broker.stats[_PACKETS_OUT] += 1
+        return True
+
+    def _forward(self, broker, sender, slot, topic, section, payload, whole):
+        """Send a QoS 0 PUBLISH to all its receivers; whole: what version 5 without aliases and
+        identifiers gets, if that came so. False: not here."""
+        conns = broker.conns
+        routes = broker.subscriptions.routes
+        entries = broker.subscriptions.pool[routes.first[slot] : routes.end[slot]]
+        records = None
+        size = len(section) + len(payload) + len(topic)
+        if routes.mid[slot] == _ODD:
+            records = self._records(broker, slot, 0, size)
+            if records is None:
+                return False
+            entries = [self.options.data[record] for record in records]
+        # By identifiers and alias; b"", -1: of version 3
+        made = {(b"", 0): whole} if conns.level[sender] == 5 else {}
+        packets = []
+        for i, entry in enumerate(entries):
+            conn = broker.sessions.conn[entry >> 2]
+            own = self._identifiers(records[i]) if records else b""
+            packet = b""
+            if conn != _NONE:
+                n = size + len(own) + _MOST_HEAD
+                alias = _way(broker, conn, topic, n)
+                if alias < -1 or conn == sender:
+                    return False
+                kind = (own, alias) if alias >= 0 else (b"", alias)
+                packet = made.get(kind) or _packet_of(topic, section, payload, *kind)
+                made[kind] = packet
+            packets.append(packet)
+        if records:
+            self._note(broker, slot, records, 0)
+        _, conn_of, out, tx_end, tx_limit, tx, dirty, counts = conns.columns
+        columns = entries, conn_of, out, tx_end, tx_limit, tx, dirty, counts
+        for i, packet in enumerate(packets):
+            if packet:
+                place(columns, i, i + 1, packet, 0, len(packet))
+        return True
 
     def send(self, columns, session, conn, most):
         """send() of deliveries_viper.py for a client of version 5, with properties and aliases."""
@@ -145,7 +314,10 @@ class Quick:
                     return 0
                 if s.inflight[session] > most:
                     return 2
-            packet = b"" if flags >> 6 else self._delivery(m, conn, d.msg[entry], flags, entry + 1)
+            ident = self.broker.five.ident[entry] if flags & _BY else 0
+            packet = b""
+            if ident >= 0:
+                packet = self._delivery(m, conn, d.msg[entry], flags, entry + 1, ident)
             if not packet:
                 return 2
             at = c.tx_end[conn]
@@ -166,28 +338,33 @@ class Quick:
             s.cursor[session] = entry
         return 0
 
-    def _delivery(self, m, conn, msg, flags, packet_id):
+    def _delivery(self, m, conn, msg, flags, packet_id, ident):
         """The PUBLISH of a delivery; empty: it needs other code."""
         five = self.broker.five
         section = 0
+        own = b""
         if m.flags[msg] & _EXTRA:
             if five.expires[msg]:
-                return b""
+                left = (five.expires[msg] - self.broker.now + 9) // 10
+                if left < 1 or five.far[msg]:
+                    return b""
+                own = b"\2" + left.to_bytes(4, "big")
             section = five.props[msg]
-            if section + 3 >> 14:
-                return b""
         text = m.arena.text(m.first[msg])
         split = m.topic_len[msg] + 2
-        alias = 0
+        head = bytes(text[:split])
         if not flags & 4 and five.aliases.offered[conn]:
-            alias = _alias_for(five.aliases, conn, bytes(text[2:split]))
+            alias = _alias_for(five.aliases, conn, head[2:])
             if alias < 0:
                 return b""
-        head = packet_id.to_bytes(2, "big")
-        if alias:
-            head = b"\0\0" + head + _length(section + 3) + b"\x23" + alias.to_bytes(2, "big")
-        else:
-            head = bytes(text[:split]) + head + _length(section)
+            if alias:
+                head = b"\0\0"
+                own += b"\x23" + alias.to_bytes(2, "big")
+        if ident:
+            own += b"\x0b" + _number(ident)
+        if section + len(own) >> 14:
+            return b""
+        head += packet_id.to_bytes(2, "big") + _number(section + len(own)) + own
         packet = _packet(flags & 15 | 0x30, head + text[split:])
         return b"" if 0 < five.packet_max[conn] < len(packet) else packet
 
@@ -209,16 +386,19 @@ def _section_length(buf, at, stop):
 
 
 def _scan(data):
-    """(alias or 0, the section without it, does it expire), or None: see scan() of
+    """(alias or 0, the section without it, its expiry), or None: see scan() of
     properties_viper.py."""
     alias = 0
     rest = data
     seen = set()
     stop = len(data)
-    expires = data[0] == 2
-    if expires and (stop < 5 or data[1:5] == b"\0\0\0\0"):
-        return None
-    at = 5 if expires else 0
+    expiry = at = 0
+    if data[0] == 2:
+        expiry = int.from_bytes(data[1:5], "big")
+        if stop < 5 or not expiry:
+            return None
+        expiry = -1 if expiry >> 25 else expiry * 10
+        at = 5
     while at < stop:
         name = data[at]
         at += 1
@@ -245,7 +425,7 @@ def _scan(data):
                 at += n
         else:
             return None
-    return alias, rest, expires
+    return alias, rest, expiry
 
 
 def _topic_of(aliases, conn, alias, topic):
@@ -274,93 +454,58 @@ def _alias_for(aliases, conn, topic):
     return 0
 
 
-def _length(n):
-    return bytes((n & 127 | 128, n >> 7)) if n > 127 else bytes((n,))
+def _number(n):
+    """A variable byte integer."""
+    made = bytearray()
+    while n > 127:
+        made.append(n & 127 | 128)
+        n >>= 7
+    made.append(n)
+    return bytes(made)
 
 
 def _packet(first, body):
     """The packet with that body; empty: it is too long."""
     n = len(body)
-    return b"" if n >> 14 else bytes((first,)) + _length(n) + body
+    return b"" if n >> 14 else bytes((first,)) + _number(n) + body
 
 
-def _accept(broker, conn, slot, topic, section, payload):
-    """Store, queue and acknowledge a QoS 1 or 2 PUBLISH, which pkt has; False: not here."""
-    pkt = broker.pkt
-    tables = broker.tables
-    packet_id = pkt[_PACKET_ID]
-    qos = pkt[_FLAGS] >> 1
-    sessions = broker.sessions
-    subs = broker.subscriptions
-    first = subs.routes.first[slot]
-    last = subs.routes.end[slot]
-    session = broker.conns.session[conn]
-    if not packet_id or first == last:
-        return False
-    if qos == 2:
-        if sessions.find_received(session, packet_id) >= 0:
-            return False
-        if sessions.id_count[session] == sessions.received or sessions.id_msg is not None:
-            return False
-    n = len(topic)
-    data = n.to_bytes(2, "big") + topic + section + payload
-    if not have_space(tables, subs.pool, first, last, len(data)):
-        return False
-    msg = store(tables, data, 2, n, 2 + n, len(data) - 2 - n, qos << 1 | (section and _EXTRA or 0))
-    if msg == _NONE:
-        return False
-    if section:
-        broker.five.props[msg] = len(section)
-        broker.five.expires[msg] = 0
-    fan(tables, subs.pool, first, last, msg, qos)
-    unref(tables, msg)
-    if qos == 2:
-        sessions.add_received(session, packet_id)
-    put_ack(tables, conn, 0x30 + (qos << 4), packet_id)
-    broker.stats[_PACKETS_OUT] += 1
-    return True
+def _packet_of(topic, section, payload, own, alias):
+    """The QoS 0 packet of a receiver with these identifiers and that alias; -1: of version 3."""
+    name = len(topic).to_bytes(2, "big") + topic
+    if alias < 0:
+        return _packet(0x30, name + payload)
+    if alias:
+        name = b"\0\0"
+        own = b"\x23" + alias.to_bytes(2, "big") + own
+    return _packet(0x30, name + _number(len(own) + len(section)) + own + section + payload)
 
 
-def _forward(broker, sender, slot, topic, section, payload, whole):
-    """Send a QoS 0 PUBLISH to all its receivers; whole: what version 5 without aliases gets, if
-    that came so. False: not here."""
+def _way(broker, conn, topic, size):
+    """The alias that a receiver knows for the topic of a packet with so many bytes at most, or 0;
+    -1: it has version 3; -2: it would get a new alias, or needs other code."""
     conns = broker.conns
     five = broker.five
-    aliases = five.aliases
-    routes = broker.subscriptions.routes
-    first = routes.first[slot]
-    last = routes.end[slot]
-    entries, conn_of, _, tx_end, tx_limit, _, _, _ = conns.columns
-    name = len(topic).to_bytes(2, "big") + topic
-    of_3 = b""
-    of_5 = whole if conns.level[sender] == 5 else b""
-    packets = []
-    for i in range(first, last):
-        conn = conn_of[entries[i] >> 2]
-        if conn == _NONE:
-            packets.append(b"")
-            continue
-        if conn == sender or conns.level[conn] > 5:
-            return False
-        if conns.level[conn] != 5:
-            packet = of_3 = of_3 or _packet(0x30, name + payload)
-        else:
-            alias = _alias_for(aliases, conn, topic) if aliases.offered[conn] else 0
-            if alias < 0:
-                return False
-            if alias:
-                own = _length(len(section) + 3) + b"\x23" + alias.to_bytes(2, "big")
-                packet = _packet(0x30, b"\0\0" + own + section + payload)
-            else:
-                of_5 = of_5 or _packet(0x30, name + _length(len(section)) + section + payload)
-                packet = of_5
-            if 0 < five.packet_max[conn] < len(packet):
-                return False
-        if not packet or tx_end[conn] + len(packet) > tx_limit[conn]:
-            return False
-        packets.append(packet)
-    for i in range(first, last):
-        packet = packets[i - first]
-        if packet:
-            place(conns.columns, i, i + 1, packet, 0, len(packet))
-    return True
+    level = conns.level[conn]
+    if level > 5 or size >> 14 or conns.tx_end[conn] + size > conns.tx_limit[conn]:
+        return -2
+    if level != 5:
+        return -1
+    if 0 < five.packet_max[conn] < size:
+        return -2
+    alias = _alias_for(five.aliases, conn, topic) if five.aliases.offered[conn] else 0
+    return -2 if alias < 0 else alias
+
+
+def _is_loose(broker, size):
+    """Is there so much space that a message of that size may be queued for any session that has
+    space in its queue?"""
+    count = broker.deliveries.count
+    window = broker.deliveries.window
+    arena = broker.messages.arena
+    if count[_IN_USE] >= count[_QUOTA_DELIVERIES] or count[_FIRST_FREE] == _NONE:
+        return False
+    if broker.messages.count[_IN_USE] + 2 > window[_QUOTA_SLOTS]:
+        return False
+    spare = (arena.free_blocks() - window[_QUOTA_BLOCKS]) * arena.size
+    return spare >= 2 * (size + arena.size)

@@ -6,6 +6,7 @@ from slotmq.delivery import routing
 from slotmq.fast import fast_path
 from slotmq.fast.properties import Quick
 from slotmq.platform.runtime import const
+from slotmq.v5.option_routes import OptionRoutes
 from slotmq.v5.routing import drain as drain_plainly
 
 _BLOCKED = const(2)
@@ -30,9 +31,18 @@ def begin(broker):
     """Let properties and topic aliases take the fast path."""
     five = broker.five
     if broker.handle_fast is fast_path:
-        five.quick = quick = Quick(broker)
+        five.quick = quick = Quick(broker, OptionRoutes(broker))
         broker.handle_fast = quick.fast_path
         five.drain = drain
+        five.tick = tick
+
+
+def tick(broker):
+    """Version5.tick(): a sweep for expired messages begins only if any wait."""
+    five = broker.five
+    if five.quick.expiring():
+        five.expiring(broker)
+    type(five).tick(five, broker)
 
 
 def drain(broker, session):
@@ -42,7 +52,7 @@ def drain(broker, session):
         drain_plainly(broker, session)
         return
     sessions = broker.sessions
-    sessions.progress[session] = broker.now
+    sessions.progress[session] = broker.clock[0] = broker.now
     most = broker.five.receive_max[conn]
     if broker.deliveries.count[7]:
         most = routing.ask_quota(broker, session, most, 0, 0, -1, most)

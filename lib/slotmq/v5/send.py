@@ -46,10 +46,9 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     topic_len = source.topic_len
     skip = source.props
     alias = own = length = chunked = 0
-    if source.left == 0:
-        if not first & _DUP:
-            return -1
-        source.left = 1  # it was first sent before it expired [3.3.2-5]
+    if not source.left and not first & _DUP:
+        return -1
+    source.left = source.left or 1  # it was first sent before it expired [3.3.2-5]
     if is_5:
         if may_alias and not first & 4:  # QoS 2: some clients lose the topic until PUBREL
             alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)

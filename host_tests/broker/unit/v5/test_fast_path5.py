@@ -554,3 +554,204 @@ class TestProperties(FastCase):
             self.world.turn(2)
         wanted = [self.publish(5, b"p" * size, properties=USER) for size in (20, 26, 20)]
         self.assertEqual(self.got(receiver), b"".join(wanted))
+
+    def test_messages_that_expire(self):
+        """At QoS 1 and 2: what is left when it leaves, and nothing once it has expired."""
+        for qos in (1, 2):
+            sender = self.client("s", 5, None)
+            receiver = self.client("r", 5, qos, properties=b"\x21\0\1")
+            sender.send(self.publish(5, b"first"))
+            self.world.turn(2)
+            receiver.packets()
+            data = self.publish(5, b"p", qos, 9, b"\2\0\0\0\x0a" + USER)
+            data += self.publish(5, b"q", qos, 10, b"\2\0\0\0\x02")
+            self.assertTrue(self.is_fast(sender, data))
+            (found,) = receiver.packets()
+            packet_id = found[5] << 8 | found[6]
+            wanted = self.publish(5, b"p", qos, packet_id, b"\2\0\0\0\x0a" + USER)
+            self.assertEqual(bytes(found), wanted)
+            self.wait(4)
+            receiver.send(ack(PUBACK if qos == 1 else PUBREC, packet_id))
+            self.world.turn(2)
+            qos == 2 and receiver.send(ack(PUBCOMP, packet_id))
+            self.world.turn(2)
+            rest = [data for data in receiver.packets() if data[0] >> 4 == 3]
+            self.assertEqual(rest, [])
+            self.assertEqual(self.broker.messages.count[0], 0)
+            sender.leave()
+            receiver.leave()
+            self.world.turn(2)
+
+    def test_what_waits_has_less_time_left(self):
+        sender = self.client("s", 5, None)
+        receiver = self.client("r", 5, 1, properties=b"\x21\0\1")
+        for n in (9, 10):
+            self.is_fast(sender, self.publish(5, b"p", 1, n, b"\2\0\0\1\0"))
+        (found,) = receiver.packets()
+        self.wait(6)
+        receiver.send(ack(PUBACK, found[5] << 8 | found[6]))
+        self.world.turn(2)
+        (found,) = receiver.packets()
+        left = found[9] << 24 | found[10] << 16 | found[11] << 8 | found[12]
+        self.assertEqual(found[8], 2)
+        self.assertTrue(249 <= left <= 251, left)
+
+
+class TestOptions(FastCase):
+    """Routes for which options count, where the heap is large."""
+
+    WITH_PROPERTIES = True
+
+    def ready(self, level=5):
+        """A client that has published once to the topic, so that its route is remembered."""
+        sender = self.client("s", level, None)
+        sender.send(self.publish(level, b"first"))
+        self.world.turn(2)
+        return sender
+
+    def test_identifiers(self):
+        for numbers in (b"\x0b\7", b"\x0b\xff\x7f", b"\x0b\xff\xff\xff\x7f"):
+            for qos in (0, 1, 2):
+                for level in (5, 4):
+                    with self.subTest(numbers=numbers, qos=qos, level=level):
+                        self.start()
+                        with_one = self.client("r", 5, qos, of_filter=numbers)
+                        others = [(n, self.client(f"{n}", n, qos)) for n in (3, 5)]
+                        sender = self.ready(level)
+                        for client in [with_one] + [client for _, client in others]:
+                            client.packets()
+                        more = USER if level == 5 else b""
+                        data = self.publish(level, b"p", qos, 9 if qos else 0, properties=more)
+                        self.assertTrue(self.is_fast(sender, data))
+                        for n, own, client in [(5, numbers, with_one)] + [
+                            (n, b"", client) for n, client in others
+                        ]:
+                            found = self.got(client)
+                            at = 5 if qos else 0
+                            packet_id = found[at] << 8 | found[at + 1] if at else 0
+                            wanted = self.publish(n, b"p", qos, packet_id, properties=own + more)
+                            self.assertEqual(found, wanted)
+
+    def test_several_identifiers(self):
+        receiver = self.client("r", 5, 1, of_filter=b"\x0b\7")
+        receiver.send(packets5.subscribe(2, "+", 2, b"\x0b\x08"))
+        self.world.turn(2)
+        sender = self.ready()
+        receiver.packets()
+        self.assertTrue(self.is_fast(sender, self.publish(5, b"p", properties=USER)))
+        found = self.got(receiver)
+        both = [b"\x0b\7\x0b\x08" + USER, b"\x0b\x08\x0b\7" + USER]
+        self.assertTrue(found in [self.publish(5, b"p", properties=each) for each in both])
+        self.assertTrue(self.is_fast(sender, self.publish(5, b"q", 2, 9)))
+        found = self.got(receiver)
+        both = [b"\x0b\7\x0b\x08", b"\x0b\x08\x0b\7"]
+        packet_id = found[5] << 8 | found[6]
+        self.assertTrue(found in [self.publish(5, b"q", 2, packet_id, each) for each in both])
+
+    def test_an_identifier_that_changes(self):
+        receiver = self.client("r", 5, 0, of_filter=b"\x0b\7")
+        sender = self.ready()
+        receiver.send(packets5.subscribe(2, "t", 0, b"\x0b\x09"))
+        self.world.turn(2)
+        receiver.packets()
+        sender.send(self.publish(5, b"p") * 2)
+        self.world.turn(2)
+        self.assertEqual(self.got(receiver), self.publish(5, b"p", properties=b"\x0b\x09") * 2)
+        receiver.send(packet(0xA2, b"\0\3\0\0\1t"))
+        self.world.turn(2)
+        receiver.packets()
+        sender.send(self.publish(5, b"p") * 2)
+        self.world.turn(2)
+        self.assertEqual(self.got(receiver), b"")
+
+    def test_members_take_turns(self):
+        """As by the handlers, whatever was sent how before."""
+        for qos in (0, 1):
+            for level in (5, 4):
+                with self.subTest(qos=qos, level=level):
+                    self.start()
+                    members = [
+                        self.client(
+                            f"{n}", 5, qos, topic="$share/g/t", of_filter=b"\x0b\7" * (n == 1)
+                        )
+                        for n in range(4)
+                    ]
+                    own = self.client("own", 5, qos)
+                    sender = self.ready(level)
+                    for client in members + [own]:
+                        client.packets()
+                    got = []
+                    for n in range(8):
+                        data = self.publish(level, b"%d" % n, qos, n + 1 if qos else 0)
+                        self.assertTrue(self.is_fast(sender, data))
+                        found = [at for at in range(4) if members[at].packets()]
+                        self.assertEqual(len(found), 1)
+                        got += found
+                        self.assertEqual(len(own.packets()), 1)
+                    self.assertEqual(got, [2, 1, 0, 3] * 2)
+
+    def test_a_member_without_a_connection(self):
+        """At QoS 0 it gets nothing; at QoS 1 one that has space gets the message."""
+        first = self.client("a", 5, 1, properties=b"\x11\0\0\1\0", topic="$share/g/t")
+        second = self.client("b", 5, 1, topic="$share/g/t", of_filter=b"\x0b\7")
+        sender = self.ready()
+        first.leave()
+        self.world.turn(2)
+        second.packets()
+        for n in range(1, 4):
+            self.assertTrue(self.is_fast(sender, self.publish(5, b"p", n & 1, n if n & 1 else 0)))
+            self.assertEqual(len(second.packets()), 1)
+
+    def test_a_member_that_ends_passes_its_message_on(self):
+        first = self.client("a", 5, 1, topic="$share/g/t", properties=b"\x21\0\1")
+        second = self.client("b", 5, 1, topic="$share/g/t", properties=b"\x21\0\1")
+        sender = self.ready()
+        first.packets(), second.packets()
+        for n in range(4):
+            self.assertTrue(self.is_fast(sender, self.publish(5, b"%d" % n, 1, n + 1)))
+        (one,) = second.packets()
+        first.leave()
+        self.world.turn(2)
+        got = [bytes(one)[8:]]
+        for _ in range(3):
+            second.send(ack(PUBACK, one[5] << 8 | one[6]))
+            self.world.turn(2)
+            (one,) = second.packets()
+            got.append(bytes(one)[8:])
+        self.assertEqual(sorted(got), [b"0", b"1", b"2", b"3"])
+
+    def test_what_no_remembered_route_can_say(self):
+        """No Local, a session that is a member and subscribes besides: the handlers'."""
+        for options, more in ((4, ""), (0, "$share/g/t")):
+            self.start()
+            receiver = self.client("r", 5, 0, options, of_filter=b"\x0b\7")
+            if more:
+                receiver.send(packets5.subscribe(2, more, 0))
+                self.world.turn(2)
+            sender = self.ready()
+            receiver.packets()
+            self.assertFalse(self.is_fast(sender, self.publish(5, b"p")))
+            self.assertEqual(len(receiver.packets()), 2 if more else 1)
+
+    def test_a_retained_message_has_its_identifier(self):
+        receiver = self.client("r", 5, 0, 8, of_filter=b"\x0b\7")
+        sender = self.ready()
+        receiver.packets()
+        data = self.publish(5, b"p", retain=True)
+        self.assertFalse(self.is_fast(sender, data))
+        wanted = self.publish(5, b"p", properties=b"\x0b\7", retain=True)
+        self.assertEqual(self.got(receiver), wanted)
+        sender.send(self.publish(5, b"", retain=True))
+        self.world.turn(2)
+
+    def test_more_routes_than_there_is_space_for(self):
+        """They are forgotten together, and each message has its identifier."""
+        receiver = self.client("r", 5, 0, of_filter=b"\x0b\7", topic="#")
+        sender = self.client("s", 5, None)
+        for n in range(400):
+            topic = f"t{n % 130}"
+            sender.send(packets5.publish(topic, b"p"))
+            self.world.turn(2)
+            self.assertEqual(
+                self.got(receiver), packets5.publish(topic, b"p", properties=b"\x0b\7")
+            )
