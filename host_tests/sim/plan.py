@@ -35,6 +35,12 @@ class Plan:
             self.settings.allow_anonymous = True
         # Do most packets suit the fast path, and subscriptions seldom change?
         self.is_plain = Numbers(seed, 9).one_in(3)
+        # And have these identifiers, or groups, of clients that do not publish?
+        self.with_options = self.is_plain and Numbers(seed, 11).one_in(2)
+        if self.with_options:
+            self.tight = self.has_rules = False
+            self.limits = _roomy(Numbers(seed, 11))
+            self.settings.acl_file = None
         if self.is_plain:
             self.settings.upgrade_outgoing_qos = self.settings.queue_qos0_messages = False
             self.settings.allow_duplicate_messages = False
@@ -145,17 +151,23 @@ class ClientPlan:
             self.publishes, self.subscribes, self.retains, self.wills = 70, 3, 0, 0
             self.alias_max, self.disconnects = numbers.choice((0, 0, 0, 1)), self.disconnects // 3
             self.qos = numbers.choice(((0,), (0, 1), (1,), (1, 2)))
+        if plan.with_options:
+            publishes = self.index % 2 == 0
+            self.publishes, self.subscribes = (70, 0) if publishes else (0, 6)
         # Does it come back with the other version now and then?
         self.changes_version = plan.is_plain and self.level > 3 and settings.mqtt_versions == 5
         self.topics, self.filters = _words(numbers, plan, self.level)
         self.sizes = _sizes(plan.limits)
-        self.sharing = plan.sharing if plan.limits.shares and not plan.is_plain else 0
+        may_share = plan.limits.shares and (plan.with_options or not plan.is_plain)
+        self.sharing = plan.sharing if may_share else 0
 
 
 def _words(numbers, plan, level):
     topics = [numbers.choice(TOPICS) for _ in range(numbers.between(1, 6))]
     if plan.is_plain:
         topics = [b"a", b"a/b"]
+    if plan.with_options:
+        return topics, [b"a", b"a/b", b"a/#"]
     filters = [numbers.choice(FILTERS) for _ in range(numbers.between(1, 5))]
     filters += [numbers.choice(EVERYTHING)]
     if plan.versions_apart:

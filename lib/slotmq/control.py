@@ -17,6 +17,7 @@ _NONE = const(0xFFFF)
 _POLICY_DISCONNECT = const(6)
 _STOPPING = const(10)
 _PACKET_MAX = const(10)
+_FAST_MAX = const(11)
 _DEBUG = const(64)
 
 
@@ -51,7 +52,8 @@ def apply_settings(broker):
     broker.max_qos = min([s.max_qos] + [each[3].get("max_qos", 2) for each in s.listeners])
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
-    broker.pkt[_PACKET_MAX] = s.max_packet_size or limits.max_packet
+    broker.pkt[_PACKET_MAX] = most = s.max_packet_size or limits.max_packet
+    broker.pkt[_FAST_MAX] = min(most, s.message_size_limit or most)
     # The result of a PUBLISH that finds no message slot
     broker.when_no_message = _POLICY_DISCONNECT if s.when_full["messages"] == "disconnect" else 0
     broker.retry = None
@@ -73,8 +75,8 @@ def apply_settings(broker):
 def _choose_fast_path(broker):
     # plain: is no check of a PUBLISH's sender, size and QoS needed?
     s = broker.settings
-    checks = broker.upgrade_qos or s.message_size_limit
-    broker.plain = not (broker.may_publish or broker.acl or checks)
+    upgrades = broker.upgrade_qos
+    broker.plain = not (broker.may_publish or broker.acl or upgrades or s.message_size_limit)
     # asks(conn, buf, topic, n): may the client publish this? None: nobody is asked
     hook = None
     if broker.may_publish:
@@ -91,7 +93,7 @@ def _choose_fast_path(broker):
     if broker.subscriptions.routes.senders:
         broker.subscriptions.forget_routes()
     # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
-    short = (keeps or not broker.may_publish) and not checks
+    short = (keeps or not broker.may_publish) and not upgrades
     short = short and broker.max_qos == 2 and not broker.queue_qos0
     short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
     short = short and not broker.journal_full and not (broker.journal and broker.journal.limit)

@@ -82,7 +82,9 @@ class Sender:
         self.waiting[packet_id] = True
         identifier = 0
         props = b""
-        if self.plan.level == 5 and numbers.one_in(3) and not self.is_plain():
+        has_one = self.plan.level == 5 and numbers.one_in(3) and not self.is_plain()
+        may_have = self.world.plan.with_options and self.plan.level == 5
+        if has_one or (may_have and numbers.one_in(2)):
             identifier = numbers.between(1, 200)
             props = b"\x0b" + codec.length(identifier)
         named = [(_named(text, group), options) for text, group, options in filters]
@@ -93,6 +95,8 @@ class Sender:
         numbers = self.numbers
         text = numbers.choice(self.plan.filters)
         options = numbers.below(3)
+        if self.world.plan.with_options:
+            options = max(1, options)
         group = None
         if self.plan.level == 5:
             if numbers.percent(self.plan.sharing):

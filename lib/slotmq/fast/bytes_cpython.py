@@ -25,7 +25,7 @@ for _b in (0x60, 0x80, 0xA0):
 
 
 def new_packet(packet_max):
-    return [0] * 10 + [packet_max]
+    return [0] * 10 + [packet_max, packet_max]
 
 
 def copy(to, to_off, src, off, n):

@@ -27,6 +27,7 @@ _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _PACKET_MAX = const(10)
+_FAST_MAX = const(11)
 # Indexes of Routes' table, which are the first of the table of fast/columns.py too
 _R_MASK = const(0)
 _R_TOPIC_BYTES = const(1)
@@ -66,8 +67,8 @@ def _distance(made: ptr8, column: ptr8) -> int:
 
 
 def new_packet(packet_max):
-    pkt = array("i", bytes(44))
-    pkt[_PACKET_MAX] = packet_max
+    pkt = array("i", bytes(48))
+    pkt[_PACKET_MAX] = pkt[_FAST_MAX] = packet_max
     return pkt
 
 

@@ -13,7 +13,7 @@ _PACKET_ID = 6
 _TOPIC = 7
 _TOPIC_LEN = 8
 _PAYLOAD = 9
-_PACKET_MAX = 10
+_FAST_MAX = 11
 _PACKETS_IN = 0
 _PACKETS_OUT = 1
 _PUBLISH_IN = 2
@@ -104,7 +104,7 @@ def accept(broker, conn, slot_of, buf, at, end, five):
     pkt = broker.pkt
     tables = broker.tables
     n = next_packet(buf, at, end, pkt)
-    if n <= 0:
+    if n <= 0 or n > pkt[_FAST_MAX]:
         return 0
     packet_id = pkt[_PACKET_ID]
     topic = pkt[_TOPIC]
@@ -175,7 +175,7 @@ def forward(broker, slot_of, buf, start, end, five):
             return 0
     n = at - start + length
     stop = start + n
-    if stop > end or length < 3 or n > broker.pkt[_PACKET_MAX]:
+    if stop > end or length < 3 or n > broker.pkt[_FAST_MAX]:
         return 0
     size = buf[at] << 8 | buf[at + 1]
     at += 2

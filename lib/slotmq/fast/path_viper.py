@@ -17,7 +17,7 @@ _PACKET_ID = const(6)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
-_PACKET_MAX = const(10)
+_FAST_MAX = const(11)
 _PACKETS_IN = const(0)
 _PACKETS_OUT = const(1)
 _PUBLISH_IN = const(2)
@@ -171,7 +171,7 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
     stop = at + length
     n = stop - start
     p = ptr32(int(o) - o[_PKT])
-    if stop > end or length < 3 or n > p[_PACKET_MAX]:
+    if stop > end or length < 3 or n > p[_FAST_MAX]:
         return 0
     size = (b[at] << 8) | b[at + 1]
     at += 2

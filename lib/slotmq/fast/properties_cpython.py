@@ -15,7 +15,7 @@ _EXTRA = 8
 _BY = 64  # flag of a delivery
 _FLAGS = 1
 _PACKET_ID = 6
-_PACKET_MAX = 10
+_FAST_MAX = 11
 _PACKETS_IN = 0
 _PACKETS_OUT = 1
 _PUBLISH_IN = 2
@@ -90,7 +90,7 @@ class Quick:
             if length > 16383 or length < 128:
                 return 0
         stop = at + length
-        if stop > end or length < 3 or stop - start > broker.pkt[_PACKET_MAX]:
+        if stop > end or length < 3 or stop - start > broker.pkt[_FAST_MAX]:
             return 0
         size = buf[at] << 8 | buf[at + 1]
         at += 2

@@ -20,7 +20,7 @@ _STAY_S = 0.1
 _SHORT = 479  # bytes: CPython allocates objects of this size from pools, without malloc
 _NOTHING = ()
 # Positions in the packet record, broker.stats and Connections.counts
-_PACKET_MAX = 10
+_FAST_MAX = 11
 _PACKETS_IN = 0
 _PUBLISH_IN = 2
 _BYTES_IN = 5
@@ -135,7 +135,7 @@ class Turns(Poller):
         if conn == _NONE or conns.out[conn]:
             return None, 0, _NONE
         space = conns.tx_limit[conn] - conns.tx_end[conn]
-        return conns.attached[conn].send, min(space, broker.pkt[_PACKET_MAX]), conn
+        return conns.attached[conn].send, min(space, broker.pkt[_FAST_MAX]), conn
 
     def _handle(self, fd, data):
         # Handle what was read in the ordinary way.

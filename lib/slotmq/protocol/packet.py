@@ -33,6 +33,7 @@ _TOPIC = const(7)  # PUBLISH: offset, length in bytes
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)  # PUBLISH: offset; ends at _END
 _PACKET_MAX = const(10)  # set by control.py: the largest _TOTAL that is accepted
+_FAST_MAX = const(11)  # the same for the fast path: also at most message_size_limit
 
 # Of MQTT 5.0
 _EXTRA = const(8)  # in the flags of a message: it has properties, or expires

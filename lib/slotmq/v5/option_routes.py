@@ -34,7 +34,7 @@ class OptionRoutes:
     def __init__(self, broker):
         self.broker = broker
         self.subs = subs = broker.subscriptions
-        self.data = u16(min(65000, 4 * broker.limits.route_entries))
+        self.data = u16(min(65000, 8 * broker.limits.route_entries + 64))
         self.at = u16(len(subs.routes.first))  # of each route: where it begins in data
         self.top = 0
         self.bytes = bytearray(4)  # of a number
@@ -53,16 +53,25 @@ class OptionRoutes:
         routes = subs.routes
         if not subs.needs_options or n > routes.topic_bytes or self.inner_find(buf, off, n) >= 0:
             return slot
+        # The pool has the sessions, from its top on, and then the subscriptions, which the caller
+        # needs. There are at most as many receivers as sessions, beside the one with QoS 0.
+        at = subs.top
         first = routes.first[slot]
         end = routes.end[slot]
-        count = end - first
-        if end + 1 + count > len(subs.pool):
+        if at == first:
+            return slot
+        if end == len(subs.pool):
             subs.forget_routes()  # there is space when the topic is matched the next time
-        elif self._may_keep(first, end) and self._has_space(count * _ITEM + 3):
-            known = routes.keep(buf, off, n, end, end + 1)
+        elif self._may_keep(first, end) and self._has_space((end - first) * _ITEM + 3):
+            for i in range(end, first, -1):
+                subs.pool[i] = subs.pool[i - 1]
+            routes.first[slot] = first = first + 1
+            routes.end[slot] = end = end + 1
+            known = routes.keep(buf, off, n, at, at + 1)
             routes.mid[known] = _ODD
             self.at[known] = self.top
-            subs.pool[end] = 0
+            subs.pool[at] = 0
+            subs.top = at + 1
             subs._known = True
             self._write(first, end)
         for i in range(first, end):
@@ -109,7 +118,7 @@ class OptionRoutes:
         start = self.top
         at = start + 3
         self.top = at + end - first
-        subs.top = end + 1
+        base = subs.top
         for i in range(first, end):
             session = subs.session[subs.pool[i]]
             if subs.best[session] & 63:
@@ -125,12 +134,12 @@ class OptionRoutes:
             share = subs.share[subs.pool[i]]
             if share != _NONE and not shares.picked[share]:
                 shares.picked[share] = 1
-                self._add_group(share, subs.top - end - 1, i, end)
+                self._add_group(share, subs.top - base, i, end)
                 subs.top += 1
         for i in range(first, end):
             if subs.share[subs.pool[i]] != _NONE:
                 shares.picked[subs.share[subs.pool[i]]] = 0
-        data[start] = subs.top - end - 1
+        data[start] = subs.top - base
         data[start + 2] = self.top
 
     def _add_group(self, share, which, i, end):

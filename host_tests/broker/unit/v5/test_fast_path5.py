@@ -277,6 +277,40 @@ class TestQos1And2(FastCase):
         self.assertEqual(self.got(sender), packet(0x70, b"\0\x09\x92"))
 
 
+class TestSizeLimit(FastCase):
+    """message_size_limit: a packet that is not longer as a whole needs no look at its payload."""
+
+    def test_each_version_and_qos(self):
+        for with_properties in (False, True):
+            self.WITH_PROPERTIES = with_properties
+            for level in (5, 4):
+                for qos in (0, 1, 2):
+                    with self.subTest(level=level, qos=qos, more=with_properties):
+                        self.start(message_size_limit=40)
+                        receiver = self.client("r", level, qos)
+                        sender = self.client("s", level, None)
+                        sender.send(self.publish(level, b"first"))
+                        self.world.turn(2)
+                        receiver.packets()
+                        more = USER if level == 5 and with_properties else b""
+                        packet_id = 1 if qos else 0
+                        data = self.publish(level, b"p" * 20, qos, packet_id, more)
+                        self.assertTrue(self.is_fast(sender, data))
+                        self.assertEqual(len(receiver.packets()), 1)
+                        for size in (39, 40):
+                            data = self.publish(
+                                level, b"p" * size, qos, packet_id and packet_id + 1, more
+                            )
+                            self.assertFalse(self.is_fast(sender, data))
+                            self.assertEqual(len(receiver.packets()), 1)
+                            packet_id += 1 if qos else 0
+                        data = self.publish(
+                            level, b"p" * 41, qos, packet_id and packet_id + 1, more
+                        )
+                        self.assertFalse(self.is_fast(sender, data))
+                        self.assertEqual(receiver.packets(), [])
+
+
 class TestOtherCode(FastCase):
     """What the fast path leaves to the handlers, before and after it has remembered the route."""
 
