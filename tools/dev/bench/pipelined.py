@@ -21,8 +21,8 @@ class Shape:
     With `level` 5 all speak MQTT 5.0, with `receiver_level` the subscribers speak
     another version; with `alias` topics are left away, towards the broker and,
     where it can, towards the subscribers. With `web` it is MQTT over WebSocket.
-    `props` are properties of each PUBLISH, `of_filter` those of each SUBSCRIBE; `group` makes
-    a shared subscription of each, whose only member the subscriber is.
+    `props` are properties of each PUBLISH, `of_filter` those of each SUBSCRIBE; with `group` the
+    subscribers are one, as members of a shared subscription that take turns.
     """
 
     publishers: int = 10
@@ -122,6 +122,9 @@ def _flows(shape: Shape, series: list[Series], subscriber: int) -> dict[int, Flo
     if shape.wildcards:
         step = shape.subscribers
         return {0: Flow(series[0], first=subscriber, step=step, exact=_exact(shape))}
+    if shape.group:  # the first message goes to the last member
+        step = shape.subscribers
+        return {0: Flow(series[0], first=step - 1 - subscriber, step=step, exact=_exact(shape))}
     return {
         publisher: Flow(series[publisher], exact=_exact(shape))
         for publisher in _publishers_of(shape, subscriber)
