@@ -160,6 +160,8 @@ class ClientPlan:
         self.sizes = _sizes(plan.limits)
         may_share = plan.limits.shares and (plan.with_options or not plan.is_plain)
         self.sharing = plan.sharing if may_share else 0
+        if plan.with_options:
+            self.sharing = 100 if numbers.below(3) else 0
 
 
 def _words(numbers, plan, level):
@@ -167,7 +169,7 @@ def _words(numbers, plan, level):
     if plan.is_plain:
         topics = [b"a", b"a/b"]
     if plan.with_options:
-        return topics, [b"a", b"a/b", b"a/#"]
+        return topics, [numbers.choice((b"a", b"a/b", b"a/#", b"a/#"))]
     filters = [numbers.choice(FILTERS) for _ in range(numbers.between(1, 5))]
     filters += [numbers.choice(EVERYTHING)]
     if plan.versions_apart:

@@ -231,7 +231,7 @@ WRONG_COLUMNS = [
     ("fast/path_cpython", "pkt[_END] - pkt[_PAYLOAD]", "pkt[4] - pkt[_PAYLOAD]"),
     ("fast/path_cpython", "broker.clock[_NOW]", "broker.clock[0]"),
     ("fast/turn_cpython", "broker.pkt[_FAST_MAX]", "broker.pkt[10]"),
-    ("v5/connack", "broker.pkt[_FAST_MAX]", "broker.pkt[10]"),
+    ("v5/connack", "broker.pkt[_PACKET_MAX]", "broker.pkt[10]"),
     ("net/timers", "broker.stats[_LOGGED_REFUSALS]", "broker.stats[7]"),
 ]
 

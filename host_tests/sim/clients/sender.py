@@ -102,6 +102,8 @@ class Sender:
             if numbers.percent(self.plan.sharing):
                 group = numbers.choice((b"g", b"h"))
                 text = numbers.choice((text, b"a/#"))
+                if self.world.plan.with_options:  # no session is a member twice
+                    group, text = b"g", b"a/#"
             options |= numbers.choice((0, 0, 8)) | numbers.choice((0, 0, 0x10, 0x20))
             options |= 4 if numbers.one_in(5) and group is None and not self.is_plain() else 0
         return text, group, options
