@@ -111,7 +111,7 @@ def fits(c, g5, sender: int, slot: int, cut: int) -> int:
     g = ptr32(g5)
     p = ptr32(int(o) - o[_PKT])
     n = p[_END] - p[_PAYLOAD] - cut + ptr16(int(o) - o[_R_LEN])[slot] + _MOST_HEAD
-    items = ptr16(int(g) - g[_G_OPTIONS])
+    data = ptr16(int(g) - g[_G_OPTIONS])
     i = ptr16(int(o) - o[_R_FIRST])[slot]
     end = ptr16(int(o) - o[_R_END])[slot]
     odd = base = 0
@@ -121,13 +121,13 @@ def fits(c, g5, sender: int, slot: int, cut: int) -> int:
             return 0
         base = ptr16(int(g) - g[_G_AT])[slot]
         i = end
-        end += items[base]
+        end += data[base]
         base += 3 - i
     while i < end:
         conn = ptr16(int(o) - o[_S_CONN])[ptr16(int(o) - o[_POOL])[i] >> 2]
         size = n
         if odd:
-            size += items[items[base + i] + 2]
+            size += data[data[base + i] + 2]
         i += 1
         if conn ^ _NONE:
             if not conn ^ sender or size >> 14:
@@ -158,7 +158,7 @@ def spread(c, g5, slot: int, buf):
     p = ptr32(int(o) - o[_PKT])
     tx_end = ptr32(int(o) - o[_C_TX_END])
     counts = ptr32(int(o) - o[_C_COUNTS])
-    items = ptr16(int(g) - g[_G_OPTIONS])
+    data = ptr16(int(g) - g[_G_OPTIONS])
     i = ptr16(int(o) - o[_R_FIRST])[slot]
     end = ptr16(int(o) - o[_R_END])[slot]
     odd = base = 0
@@ -167,7 +167,7 @@ def spread(c, g5, slot: int, buf):
         odd = 1
         base = ptr16(int(g) - g[_G_AT])[slot]
         i = end
-        end += items[base]
+        end += data[base]
         base += 3 - i
     mid = ptr16(int(o) - o[_R_MID])[slot]
     made = n = 0  # the packet that the others of its version get too, if these do not differ
@@ -179,7 +179,7 @@ def spread(c, g5, slot: int, buf):
             i = k
             n = 0
             continue
-        record = items[base + i] if odd else 0
+        record = data[base + i] if odd else 0
         i += 1
         if not conn ^ _NONE:
             continue
@@ -288,23 +288,23 @@ def choose(c, g5, slot: int) -> int:
     o = ptr32(c)
     g = ptr32(g5)
     p = ptr32(int(o) - o[_PKT])
-    items = ptr16(int(g) - g[_G_OPTIONS])
+    data = ptr16(int(g) - g[_G_OPTIONS])
     at = ptr16(int(g) - g[_G_AT])[slot]
-    group = items[at + 1]
-    if not group ^ items[at + 2]:
+    group = data[at + 1]
+    if not group ^ data[at + 2]:
         return 1
     window = ptr32(int(o) - o[_D_WINDOW])
     more = ptr32(int(o) - o[_D_COUNT])[_MORE_QUEUED]
     k = p[_END] - p[_PAYLOAD] + ptr16(int(o) - o[_R_LEN])[slot]
     if not int(is_loose(c, k)):
         return 0
-    while group ^ items[at + 2]:
-        last = ptr16(int(g) - g[_G_LAST])[items[group]]
+    while group ^ data[at + 2]:
+        last = ptr16(int(g) - g[_G_LAST])[data[group]]
         chosen = rank = 0
         k = group + 3
-        while k < items[group + 2]:
-            session = items[k] >> 2
-            sub = items[k + 1]
+        while k < data[group + 2]:
+            session = data[k] >> 2
+            sub = data[k + 1]
             fit = 1 if sub < last else 0  # also if there is no last one
             waiting = ptr16(int(o) - o[_S_QUEUED])[session] - window[_MAX_QUEUED]
             if ptr16(int(o) - o[_S_CONN])[session] ^ _NONE:
@@ -314,14 +314,14 @@ def choose(c, g5, slot: int) -> int:
                 fit += 4
             elif waiting < more:
                 return 0
-            if not chosen or fit > rank or not fit ^ rank and sub > items[chosen + 1]:
+            if not chosen or fit > rank or not fit ^ rank and sub > data[chosen + 1]:
                 chosen = k
                 rank = fit
-            k += 3 + ((items[k + 2] + 1) >> 1)
-        k = items[group + 1]
-        items[at + 3 + k] = chosen
-        ptr16(int(o) - o[_POOL])[ptr16(int(o) - o[_R_END])[slot] + k] = items[chosen]
-        group = items[group + 2]
+            k += 3 + ((data[k + 2] + 1) >> 1)
+        k = data[group + 1]
+        data[at + 3 + k] = chosen
+        ptr16(int(o) - o[_POOL])[ptr16(int(o) - o[_R_END])[slot] + k] = data[chosen]
+        group = data[group + 2]
     return 1
 
 
@@ -347,35 +347,35 @@ def note(c, g5, slot: int):
     # receiver, and a delivery an identifier or a group.
     o = ptr32(c)
     g = ptr32(g5)
-    items = ptr16(int(g) - g[_G_OPTIONS])
+    data = ptr16(int(g) - g[_G_OPTIONS])
     flags = ptr8(int(o) - o[_D_FLAGS])
     qos = ptr32(int(o) - o[_PKT])[_FLAGS]
     at = ptr16(int(g) - g[_G_AT])[slot]
-    group = items[at + 1]
+    group = data[at + 1]
     k = at + 3
-    at = items[at] + k if qos else k
+    at = data[at] + k if qos else k
     while k < at:
-        record = items[k]
+        record = data[k]
         k += 1
-        if items[record + 2]:
-            sub = items[record + 1]
-            entry = ptr16(int(o) - o[_S_TAIL])[items[record] >> 2]
+        if data[record + 2]:
+            sub = data[record + 1]
+            entry = ptr16(int(o) - o[_S_TAIL])[data[record] >> 2]
             flags[entry] = flags[entry] | _BY
             ptr16(int(g) - g[_G_GROUP])[entry] = _NONE
             sub = -1 if not sub ^ _MANY_IDENTS else ptr32(int(g) - g[_G_IDENTIFIER])[sub]
             ptr32(int(g) - g[_G_IDENT])[entry] = sub
     at = ptr16(int(g) - g[_G_AT])[slot]
-    while group ^ items[at + 2]:
-        record = items[at + 3 + items[group + 1]]
-        sub = items[group]
-        ptr16(int(g) - g[_G_LAST])[sub] = items[record + 1]
+    while group ^ data[at + 2]:
+        record = data[at + 3 + data[group + 1]]
+        sub = data[group]
+        ptr16(int(g) - g[_G_LAST])[sub] = data[record + 1]
         if qos:
-            entry = ptr16(int(o) - o[_S_TAIL])[items[record] >> 2]
-            if not items[record + 2]:
+            entry = ptr16(int(o) - o[_S_TAIL])[data[record] >> 2]
+            if not data[record + 2]:
                 flags[entry] = flags[entry] | _BY
                 ptr32(int(g) - g[_G_IDENT])[entry] = 0
             ptr16(int(g) - g[_G_GROUP])[entry] = sub
-        group = items[group + 2]
+        group = data[group + 2]
 
 
 @micropython.viper

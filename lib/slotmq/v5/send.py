@@ -36,9 +36,8 @@ def send(broker, conn, msg, first, packet_id):
 
 
 def emit(broker, conn, first, packet_id, ident, may_alias=True):
-    """Send the Source to one connection: 1: it is in tx, 0: not now, -1: never.
-
-    ident: its subscription identifier, 0: none, SEVERAL: those of all that match."""
+    """Send the Source to one connection: 1: it is in tx, 0: not now, -1: never. ident: its
+    subscription identifier, 0: none, SEVERAL: those of all that match."""
     conns = broker.conns
     source = broker.five.source
     aliases = broker.five.aliases
@@ -46,9 +45,10 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     topic_len = source.topic_len
     skip = source.props
     alias = own = length = chunked = 0
-    if not source.left and not first & _DUP:
-        return -1
-    source.left = source.left or 1  # it was first sent before it expired [3.3.2-5]
+    if source.left == 0:
+        if not first & _DUP:
+            return -1
+        source.left = 1  # it was first sent before it expired [3.3.2-5]
     if is_5:
         if may_alias and not first & 4:  # QoS 2: some clients lose the topic until PUBREL
             alias = aliases.outgoing(conn, source.tbuf, source.topic, topic_len)
