@@ -33,6 +33,8 @@ _BODY = const(3)
 _END = const(4)
 _TOTAL = const(5)
 _FAILURE = const(0x80)
+_LOST = const(9)
+_SOON = const(10)  # tenths of a second
 _EMFILE = const(24)
 # Results that are no DISCONNECT of a client: a timeout, the end, RETAIN and QoS not supported
 _OF_SERVERS = (8, 10, 0x9A, 0x9B)
@@ -309,7 +311,11 @@ class Bridges:
         heap.lift()
         for each in self.every:
             if self.broker.now >= each.wake or not each.is_up():
-                each.step()
+                try:
+                    each.step()
+                except MemoryError:  # a moment later there may be heap
+                    each.due = self.broker.now + _SOON
+                    self.broker.end(each.conn, _LOST)
             if each.is_mapped or each.secure:
                 each.stream.go_on()
         heap.drop()

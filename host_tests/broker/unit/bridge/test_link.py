@@ -127,6 +127,29 @@ class TestConnecting(BridgeCase):
         self.wait(70)
         self.assertEqual(len(self.network.addresses), 5)
 
+    def test_without_heap_it_tries_again(self):
+        failing = ["find", "dial", "find"]
+
+        def unless(name, function):
+            def call(*args):
+                if failing[:1] == [name]:
+                    failing.pop(0)
+                    raise MemoryError
+                return function(*args)
+
+            return call
+
+        link.find = unless("find", self.network.find)
+        link.dial = unless("dial", self.network.dial)
+        one = self.bridge(("a", "out", 1))
+        self.assertEqual((one.text(), self.network.streams), ("waiting", []))
+        self.broker.publish("a", b"x", 1)
+        self.dialled()
+        remote = self.remote()
+        self.deliver(remote)
+        self.assertEqual((failing, remote.messages), ([], [(b"a", b"x", 1)]))
+        self.assertEqual(one.text(), "up")
+
     def test_keep_alive(self):
         self.bridge(("a/#",), keepalive_interval=10)
         remote = self.remote()
