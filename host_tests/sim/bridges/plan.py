@@ -23,7 +23,7 @@ _CUT_AFTER = 30  # operations of a medium
 class EndPlan:
     """The decisions for one of the brokers."""
 
-    has_rules = is_plain = rots = real_littlefs = versions_apart = tight = False
+    has_rules = is_plain = rots = real_littlefs = versions_apart = tight = with_options = False
     always = True
     fills = ()
     sharing = 0
