@@ -1,4 +1,4 @@
-"""The cycles for each kind of packet are those in docs/performance.md.
+"""The cycles for each kind of packet are those in docs/measurements.md.
 
 Runs of the same code take the same number of cycles. Renaming alone changes which names collide in
 MicroPython's hash maps, and single rows by up to 16 %. So the number of lookups, and the cycles
@@ -13,10 +13,10 @@ import pytest
 from slotmq_tools.dev.emulator import cycles
 from slotmq_tools.pack import mpy
 
-DOCS = Path(__file__).parents[2] / "docs/performance.md"
+DOCS = Path(__file__).parents[2] / "docs/measurements.md"
 TOLERANCE = 0.02
 CHANCE = 0.25  # of all cycles, by colliding names
-HOW = "python -m slotmq_tools.dev.emulator.cycles --write docs/performance.md"
+HOW = "python -m slotmq_tools.dev.emulator.cycles --write docs/measurements.md"
 
 
 QOS_0 = "QoS 0: PUBLISH to 1 subscriber"

@@ -12,7 +12,7 @@ def start(broker, mask):
     """Open the log of a broker, at the start and after a reload. mask: True: all types."""
     mask = _ALL_TYPES if mask else broker.settings.log_type
     open_all(broker.settings.log_dest, mask, broker)
-    broker.log_mask = mask
+    broker.log_mask = log.outs and mask or 0  # no text is formatted for nobody
     broker.log = log.write
 
 

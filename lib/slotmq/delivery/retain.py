@@ -39,9 +39,11 @@ def set_message(broker, buf, topic, topic_len, msg):
     messages.refs[msg] += 1
 
 
-def start_scan(broker, session, sub):
+def start_scan(broker, session, sub, first):
     """A new subscription is owed the retained messages [3.3.1-6]: mark it for scan(), which
-    Broker.resume() calls once the packet is handled."""
+    Broker.resume() calls once the packet is handled. first: the first byte of its filter."""
+    if not broker.retained.blocks and first != 36:
+        return  # nothing is retained
     subs = broker.subscriptions
     if not subs.scan[sub]:
         broker.sessions.scans[session] += 1
@@ -91,14 +93,20 @@ def _scan_slots(broker, session, sub, text, n):
     names = retained.names
     work = broker.work
     conn = broker.sessions.conn[session]
-    is_plain = not (subs.qos[sub] or broker.conns.level[conn] > 4 or broker.acl)
+    level = broker.conns.level[conn]
+    is_5 = level == 5
+    is_plain = not (subs.qos[sub] or broker.acl)
+    if level > 4 and is_plain:
+        five = broker.five
+        is_plain = not (five.identifier[sub] or five.packet_max[conn])
     slot = subs.scan[sub] - 1
     end = min(retained.top, slot + broker.scan_left)
     begun = slot
     while slot < end:
         msg = msgs[slot]
         if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
-            if not (is_plain and _put(broker, conn, msg) or deliver(broker, session, sub, msg)):
+            is_sent = is_plain and _put(broker, conn, msg, is_5)
+            if not (is_sent or deliver(broker, session, sub, msg)):
                 break
         slot += 1
     broker.scan_left -= slot - begun
@@ -108,19 +116,27 @@ def _scan_slots(broker, session, sub, text, n):
     return slot >= retained.top
 
 
-def _put(broker, conn, msg):
-    # Send it in the most frequent case: a short message, at QoS 0, to version 3. False: not sent.
+def _put(broker, conn, msg, is_5):
+    # Send it in the most frequent case: a short message, at QoS 0, without properties. False: not
+    # sent.
     messages = broker.messages
     conns = broker.conns
-    n = messages.topic_len[msg] + messages.payload_len[msg] + 2
+    n = messages.topic_len[msg] + 2
+    size = messages.payload_len[msg]
     at = conns.tx_end[conn]
-    if n > 127 or messages.flags[msg] & _EXTRA or at + n + 2 > conns.tx_limit[conn]:
+    end = at + 2 + n + is_5 + size
+    if end - at > 129 or messages.flags[msg] & _EXTRA or end > conns.tx_limit[conn]:
         return False
     tx = conns.tx
     tx[at] = _RETAINED
-    tx[at + 1] = n
+    tx[at + 1] = end - at - 2
+    if is_5:
+        messages.arena.move(messages.first[msg], n, tx, end - size, size, 1)
+        tx[end - size - 1] = 0  # length of the properties
+    else:
+        n += size
     messages.arena.move(messages.first[msg], 0, tx, at + 2, n, 1)
-    conns.tx_end[conn] = at + n + 2
+    conns.tx_end[conn] = end
     if not conns.out[conn]:
         conns.mark_dirty(conn)
     broker.stats[_PUBLISH_OUT] += 1

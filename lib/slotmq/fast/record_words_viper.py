@@ -2,7 +2,7 @@
 # in viper: 40 KB of heap are little there, and words can be read from any address. One call finds
 # the topics of all packets, one makes the records, and one their CRCs, a word at a time by
 # three tables. A 64-byte message takes 1,748 instructions instead of 2,736, and a broker that
-# records 1.4 times the CPU of one that does not instead of 1.6 (docs/performance.md).
+# records 1.4 times the CPU of one that does not instead of 1.6 (docs/measurements.md).
 # Nothing here allocates after make().
 from array import array
 

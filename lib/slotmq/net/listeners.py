@@ -10,13 +10,14 @@
 # only where there is heap for both.
 from slotmq.net import closing
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
 
 _IN = const(1)
 _HUP = const(16)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
-_NEEDS = const(96)  # words of heap for a connection's objects
-_NEEDS_EACH = const(6)  # words for each slot: the tables of of_stream and of the poller grow
+_PIECE = [None] * 64
+_NEEDS = const(2)  # pieces of heap for a connection's objects
+_SLOTS_EACH = const(10)  # to a piece: 6 words each, for the tables of of_stream and of the poller
 # The quota of a listener: [max_connections, its sockets, those that have a session, its own
 # settings by name (config/mosquitto_conf.py), which a reload may change]
 _QUOTA_MOST = const(0)
@@ -88,12 +89,14 @@ class Listeners:
 
     def _make_space(self):
         # Raise MemoryError now if there is too little heap, and not half-way. It is free at once.
-        words = _NEEDS + _NEEDS_EACH * self.loop.conns.slots
+        if not MICROPYTHON:
+            return
+        pieces = _NEEDS + self.loop.conns.slots // _SLOTS_EACH
         try:
-            space = [None] * words
+            space = _PIECE * pieces
         except MemoryError:
             ondemand.forget_all()
-            space = [None] * words
+            space = _PIECE * pieces
         space.clear()
 
     def _accept(self, listener):

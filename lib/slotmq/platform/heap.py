@@ -75,3 +75,4 @@ else:  # brokers of one program may run in several threads
     from slotmq.platform.threads_cpython import BytesOfThread
 
     _state = BytesOfThread(4)
+    lift, drop = _state.lift, _state.drop

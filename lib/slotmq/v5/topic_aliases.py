@@ -91,6 +91,8 @@ class Aliases:
     def forget(self, conn):
         """The connection has ended: drop its aliases."""
         self.offered[conn] = 0
+        if not self.count:
+            return
         for at in range(conn * self.most, (conn + 1) * self.most):
             self._drop(self.inward, self.inward_len, at)
             self._drop(self.outward, self.outward_len, at)

@@ -5,6 +5,8 @@ generator's window, nothing on disk.
 """
 
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,13 +32,14 @@ _BOARD = "HOST"
 _START_S = 240  # enough for valgrind on a busy machine
 _STOP_S = 10
 # Records everything in files
-RECORDING = "allow_anonymous true\nrecord #\nrecord_location {folder}/record\n"
+RECORDING = "record #\nrecord_location {folder}/record\n"
 _LISTENING = "0A"  # in /proc/net/tcp
 
 _MOSQUITTO_CONF = """\
 listener {port} {host}
 {tls}{access}set_tcp_nodelay true
 max_queued_messages 0
+max_inflight_messages 1000
 persistence false
 log_dest none
 user root
@@ -151,6 +154,28 @@ BROKERS = (
 )
 
 
+def named(text: str) -> Broker:
+    """The broker that the user names by NAME=COMMAND, with {port} in the command.
+
+    ToolError: it is not of that form, the name is taken, or there is no such program."""
+    name, _, command = text.partition("=")
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ToolError(f"{text!r}: {error}") from None
+    if not name or not words or "{port}" not in command:
+        raise ToolError(f"{text!r} is not NAME=COMMAND with {{port}} in the command")
+    if any(each.name == name for each in BROKERS) or name.startswith("slotmq"):
+        raise ToolError(f"{name} is a name of the benchmark's own: use another one")
+    if not shutil.which(words[0]):
+        raise ToolError(f"{name}: there is no program {words[0]!r}")
+
+    def start(site: Site) -> Start:
+        return Start([word.replace("{port}", str(site.port)) for word in words])
+
+    return Broker(name, start)
+
+
 @contextmanager
 def running(
     broker: Broker, publishers: int = 0, subscribers: int = 0, conf: str = ""
@@ -158,12 +183,13 @@ def running(
     """The broker, until the block ends; {folder} in `conf` is replaced by its folder."""
     port = free_port()
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
-        text = conf.format(folder=folder)
+        text = "log_dest none\n" + conf.format(folder=folder)
         if tls.is_used():
             text += f"{tls.access('slotmq')}listener {port} {HOST}\n{tls.lines()}"
-        file = Path(folder) / "slotmq.conf" if text else None
-        if file:
-            file.write_text(text)
+        else:
+            text += "allow_anonymous true\n"
+        file = Path(folder) / "slotmq.conf"
+        file.write_text(text)
         start = broker.start(Site(port, Path(folder), publishers, subscribers, file))
         with process(start, port, Path(folder) / "log") as child:
             yield Running(broker, child.pid, (HOST, port))

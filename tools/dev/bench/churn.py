@@ -52,6 +52,16 @@ class Repeater:
         return False
 
 
+def one_by_one(address: Address, count: int) -> int:
+    """Let so many clients come and go, one after the other; -> their number."""
+    repeater = Repeater(address, "client")
+    while repeater.clients < count:
+        repeater.connect()
+        while repeater.step():
+            pass
+    return repeater.clients
+
+
 class Churn:
     """Several of them in parallel."""
 

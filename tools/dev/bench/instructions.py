@@ -14,6 +14,8 @@ import json
 import re
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,8 +26,9 @@ import click
 from ...errors import ToolError
 from ...ports import free_port
 from ..peers import valgrind
-from . import pipelined
+from . import churn, pipelined
 from .brokers import HOST, RECORDING, Start, process, slotmq_on_micropython
+from .client import Address
 from .pipelined import Shape
 from .sleeper import Sleeper
 
@@ -63,9 +66,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Budget:
-    """A workload, the number of bursts for N, and the largest cost of a message."""
+    """A workload, the number of bursts or clients for N, and the largest cost of one."""
 
-    shape: Shape
+    shape: Shape | None  # None: clients that connect, subscribe and leave
     bursts: int
     at_most: Count
     conf: str = ""  # of the broker
@@ -149,6 +152,7 @@ BUDGETS = {
     "qos0-duplicates": _with("allow_duplicate_messages true", 0),
     "qos1-journal": _with("persistence true\npersistence_location {folder}/", 1),
     "fan-out": Budget(Shape(1, 50, payload=16, depth=1), 3, Count(5_000, 0.1)),
+    "connect": Budget(None, 300, Count(300_000, 20)),
     "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 1000, Count(20_000, 1)),
 }
 
@@ -198,15 +202,24 @@ def _run(budget: Budget, bursts: int, at_least_s: float, profile: Path | None) -
         start = _under_callgrind(start, log, profile)
         with process(start, port, Path(folder) / "broker") as child:
             began = time.monotonic()
-            pipeline = pipelined.connect(budget.shape, (HOST, port))
-            if budget.shape.qos:  # without acknowledgements the order does not matter
-                deliveries = pipeline.run_in_step(bursts, Sleeper(child.pid))
-            else:
-                deliveries = pipeline.run_bursts(bursts)
-            time.sleep(max(0, began + at_least_s - time.monotonic()))
-            took_s = time.monotonic() - began
-            pipeline.close()
+            with _load(budget.shape, bursts, (HOST, port), child.pid) as deliveries:
+                time.sleep(max(0, began + at_least_s - time.monotonic()))
+                took_s = time.monotonic() - began
         return Run(parse_log(log.read_text(errors="replace")), deliveries, took_s)
+
+
+@contextmanager
+def _load(shape: Shape | None, bursts: int, address: Address, pid: int) -> Iterator[int]:
+    """Have the bursts delivered, or so many clients served; -> how many that were."""
+    if not shape:
+        yield churn.one_by_one(address, bursts)
+        return
+    pipeline = pipelined.connect(shape, address)
+    if shape.qos:  # without acknowledgements the order does not matter
+        yield pipeline.run_in_step(bursts, Sleeper(pid))
+    else:
+        yield pipeline.run_bursts(bursts)
+    pipeline.close()
 
 
 def _conf(budget: Budget, folder: Path, port: int) -> Path | None:

@@ -4,8 +4,10 @@ A ratio is the median of the rounds' ratios, since a disturbance of the machine 
 of a round.
 """
 
+import json
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 
 @dataclass
@@ -34,3 +36,25 @@ def ratio(row: Row, figure: str, broker: str, peer: str) -> float | None:
         return None
     pairs = zip(own.rounds, others.rounds, strict=False)
     return statistics.median(ours[figure] / other[figure] for ours, other in pairs)
+
+
+def save(results: Results, file: Path) -> None:
+    """Write the results, for load()."""
+    found = {
+        name: {who: asdict(cell) for who, cell in row.items()} for name, row in results.items()
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(found))
+
+
+def load(file: Path) -> Results:
+    """What save() has written; nothing where there is no such file. ValueError: it is another."""
+    if not file.exists():
+        return {}
+    try:
+        found = json.loads(file.read_text())
+        return {
+            name: {who: Cell(**cell) for who, cell in row.items()} for name, row in found.items()
+        }
+    except (TypeError, AttributeError, ValueError):
+        raise ValueError(f"{file} has no results of this benchmark") from None

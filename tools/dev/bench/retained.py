@@ -14,11 +14,11 @@ _FILTER = b"retained/#"
 _AT_A_TIME = 20
 
 
-def store(client: Client, count: int) -> None:
+def store(client: Client, count: int, level: int = 4) -> None:
     """Publish so many retained messages; a PINGREQ every _AT_A_TIME waits for the broker."""
     for number in range(count):
         payload = number_payload(0, number, _PAYLOAD)
-        client.send(codec.publish(4, b"retained/%04d" % number, payload, retain=True))
+        client.send(codec.publish(level, b"retained/%04d" % number, payload, retain=True))
         if (number + 1) % _AT_A_TIME == 0:
             client.send(codec.PING)
             client.expect(codec.PONG)
@@ -27,8 +27,9 @@ def store(client: Client, count: int) -> None:
 class Subscriber:
     """Subscribes, receives each retained message once, unsubscribes, and repeats."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, level: int = 4) -> None:
         self.client = client
+        self._level = level
         self.delivered = 0
         self.waiting = False
         self._missing: set[int] = set()
@@ -39,7 +40,7 @@ class Subscriber:
         """Subscribe."""
         self.waiting, self._granted = True, False
         self._missing = set(range(MESSAGES))
-        self.client.send(codec.subscribe(4, 1, [(_FILTER, 0)]))
+        self.client.send(codec.subscribe(self._level, 1, [(_FILTER, 0)]))
 
     def on_readable(self) -> None:
         """Handle received packets; UNSUBACK ends a repetition."""
@@ -55,23 +56,27 @@ class Subscriber:
                 raise Unexpected(f"a subscriber got a packet that starts with {first:#04x}")
 
     def _take(self, body: bytes) -> None:
-        _, number = read_numbers(body, 2 + int.from_bytes(body[:2], "big"))
+        at = 2 + int.from_bytes(body[:2], "big")
+        if self._level == 5:
+            at += 1 + body[at]  # of properties, which are fewer than 128 bytes
+        _, number = read_numbers(body, at)
         if number not in self._missing:
             raise Violation(f"retained message {number} was received twice")
         self._missing.remove(number)
         self.delivered += 1
         if not self._missing:
-            self.client.send(codec.unsubscribe(4, 2, [_FILTER]))
+            self.client.send(codec.unsubscribe(self._level, 2, [_FILTER]))
 
 
 class RetainedMessages:
     """Several subscribers in parallel."""
 
-    def __init__(self, address: Address) -> None:
-        self._publisher = Client(address, "retained-publisher")
-        store(self._publisher, MESSAGES)
+    def __init__(self, address: Address, level: int = 4) -> None:
+        self._publisher = Client(address, "retained-publisher", level=level)
+        store(self._publisher, MESSAGES, level)
         self._subscribers = [
-            Subscriber(Client(address, f"subscriber{index}")) for index in range(_SUBSCRIBERS)
+            Subscriber(Client(address, f"subscriber{index}", level=level), level)
+            for index in range(_SUBSCRIBERS)
         ]
         self._by_descriptor = {each.client.socket.fileno(): each for each in self._subscribers}
         self._epoll = select.epoll()

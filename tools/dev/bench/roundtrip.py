@@ -12,8 +12,8 @@ SHAPE = Shape(publishers=1, subscribers=1, payload=16, burst=1, depth=1)
 class RoundTrip:
     """A publisher and a subscriber that waits for each message."""
 
-    def __init__(self, address: Address, *, handshake: bool = True) -> None:
-        self._pipeline = connect(SHAPE, address, handshake=handshake)
+    def __init__(self, address: Address, shape: Shape = SHAPE, *, handshake: bool = True) -> None:
+        self._pipeline = connect(shape, address, handshake=handshake)
 
     def run(self, seconds: float) -> list[int]:
         """Send one message after the other for so long; -> the delays in ns."""

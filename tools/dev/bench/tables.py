@@ -76,8 +76,7 @@ def _by_broker(title: str, results: Results, show: Callable[[Row, str], str]) ->
 
 
 def _brokers(results: Results) -> list[str]:
-    present = {name for row in results.values() for name in row}
-    return [broker.name for broker in BROKERS if broker.name in present]
+    return list(dict.fromkeys(name for row in results.values() for name in row))
 
 
 def _cost(row: Row, broker: str) -> str:

@@ -7,6 +7,10 @@ from .results import Results, ratio
 _ONE_TO_ONE = ("qos0", "qos0-16", "qos1", "qos1-16", "qos2", "qos2-16")
 _FLOWING = (*_ONE_TO_ONE, "fan-out", "fan-in", "wildcards", "retained")
 _ALL = (*_FLOWING, "connect", "round-trip")
+_OF_5 = tuple(
+    f"{name}-v5" for name in ("qos0", "qos1", "qos2", "fan-out", "fan-in", "wildcards", "retained")
+)
+_CPYTHON, _MICROPYTHON = "slotmq-cpython", "slotmq-micropython32"
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,20 @@ class Target:
 def _aim(workload: str) -> float | None:
     if workload.startswith(("qos1", "qos2")):
         return 0.6
+    if workload == "retained":
+        return 0.7
     return 0.5 if workload.startswith(("qos0", "fan-")) else None
 
 
 TARGETS = (
     *(Target(workload, "mosquitto", 1.0, aim=_aim(workload)) for workload in _FLOWING),
-    Target("connect", "mosquitto", 3),
+    Target("qos1-200", "mosquitto", 0.6),
+    Target("qos2-200", "mosquitto", 0.5),
+    *(Target(workload, "mosquitto", 0.3, only=_MICROPYTHON) for workload in _OF_5),
+    *(Target(workload, "mosquitto", 1.0, only=_CPYTHON) for workload in _OF_5),
+    Target("connect", "mosquitto", 3, aim=2),
     Target("round-trip", "mosquitto", 1.3),
+    Target("round-trip-1", "mosquitto", 1.2, only=_CPYTHON),
     Target("round-trip", "mosquitto", 1.4, "p50_us"),
     Target("round-trip", "mosquitto", 2, "p99_us"),
     *(Target(workload, "amqtt", 1 / 8) for workload in _ONE_TO_ONE),
@@ -48,7 +59,7 @@ TARGETS = (
     Target("connect", "amqtt", 1 / 5),
     *(Target(workload, "aedes", 1.0) for workload in _ALL),
     *(
-        Target(workload, None, 1.5, "recorded", only="slotmq-micropython32")
+        Target(workload, None, 1.5, "recorded", only=_MICROPYTHON)
         for workload in ("recorded", "recorded-16")
     ),
     Target("non-matching", None, 1.2, "growth_1000"),

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from . import pipelined
@@ -16,6 +16,7 @@ from .pipelined import Shape
 from .retained import RetainedMessages
 from .roundtrip import SHAPE as ONE_AT_A_TIME
 from .roundtrip import RoundTrip
+from .windows import Generator, Windows
 
 _MICRO = 1000  # in ns
 _SLICES = 5  # of a round, in which two brokers take turns
@@ -62,9 +63,10 @@ class Counted:
 class Timed:
     """A load whose figures are also delays."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: Running, qos: int = 0) -> None:
         self._pid = running.pid
-        self._source = RoundTrip(running.address, handshake=not running.broker.is_relay)
+        shape = replace(ONE_AT_A_TIME, qos=qos)
+        self._source = RoundTrip(running.address, shape, handshake=not running.broker.is_relay)
 
     def round(self, seconds: float) -> dict[str, float]:
         """CPU per message, median and 99th percentile of the round trip."""
@@ -167,22 +169,38 @@ def _recorded(name: str, title: str, shape: Shape) -> Workload:
     return Workload(name, title, lambda plain: Recorded(shape, plain), ours=True)
 
 
+def _windows(name: str, qos: int) -> Workload:
+    return Workload(
+        name,
+        f"QoS {qos}, {_TEN}, 64 bytes, in windows of 200 by a load generator in C",
+        lambda running: Counted(running.pid, Generator(Windows(qos), running.address)),
+    )
+
+
+def _of_5(workload: str, title: str, shape: Shape) -> Workload:
+    return _publishing(f"{workload}-v5", f"MQTT 5.0: {title}", replace(shape, level=5))
+
+
 _TEN = "ten publishers to ten subscribers"
+_FAN_OUT = "QoS 0, 1 publisher to 50 subscribers"
+_FAN_IN = "QoS 0, 50 publishers to 1 subscriber"
+_WILDCARDS = "QoS 0, 1,000 subscriptions with wildcards, one matches each publish"
+_RETAINED = "1,000 retained messages to each new subscriber"
+_ACKNOWLEDGED = {qos: Shape(qos=qos, burst=20, depth=1) for qos in (1, 2)}
+_FANNED_IN = Shape(50, 1, burst=20, depth=1)
+_MANY = Shape(1, 50, burst=100, depth=4, wildcards=1000)
 WORKLOADS = (
     _publishing("qos0", f"QoS 0, {_TEN}, 64 bytes", Shape()),
     _publishing("qos0-16", f"QoS 0, {_TEN}, 16 bytes", Shape(payload=16)),
-    _publishing("qos1", f"QoS 1, {_TEN}, 64 bytes", Shape(qos=1, burst=20, depth=1)),
-    _publishing(
-        "qos1-16", f"QoS 1, {_TEN}, 16 bytes", Shape(qos=1, burst=20, depth=1, payload=16)
-    ),
-    _publishing("qos2", f"QoS 2, {_TEN}, 64 bytes", Shape(qos=2, burst=20, depth=1)),
-    _publishing(
-        "qos2-16", f"QoS 2, {_TEN}, 16 bytes", Shape(qos=2, burst=20, depth=1, payload=16)
-    ),
-    _publishing("qos0-v5", f"MQTT 5.0: QoS 0, {_TEN}, 64 bytes", Shape(level=5)),
-    _publishing(
-        "qos1-v5", f"MQTT 5.0: QoS 1, {_TEN}, 64 bytes", Shape(qos=1, burst=20, depth=1, level=5)
-    ),
+    _publishing("qos1", f"QoS 1, {_TEN}, 64 bytes", _ACKNOWLEDGED[1]),
+    _publishing("qos1-16", f"QoS 1, {_TEN}, 16 bytes", replace(_ACKNOWLEDGED[1], payload=16)),
+    _windows("qos1-200", 1),
+    _publishing("qos2", f"QoS 2, {_TEN}, 64 bytes", _ACKNOWLEDGED[2]),
+    _publishing("qos2-16", f"QoS 2, {_TEN}, 16 bytes", replace(_ACKNOWLEDGED[2], payload=16)),
+    _windows("qos2-200", 2),
+    _of_5("qos0", f"QoS 0, {_TEN}, 64 bytes", Shape()),
+    _of_5("qos1", f"QoS 1, {_TEN}, 64 bytes", _ACKNOWLEDGED[1]),
+    _of_5("qos2", f"QoS 2, {_TEN}, 64 bytes", _ACKNOWLEDGED[2]),
     _publishing(
         "qos0-v5-alias",
         "the same as qos0-v5, with a topic alias for every topic",
@@ -191,19 +209,24 @@ WORKLOADS = (
     _publishing(
         "qos1-v5-alias",
         "the same as qos1-v5, with a topic alias for every topic",
-        Shape(qos=1, burst=20, depth=1, level=5, alias=True),
+        replace(_ACKNOWLEDGED[1], level=5, alias=True),
     ),
-    _publishing("fan-out", "QoS 0, 1 publisher to 50 subscribers", Shape(1, 50)),
-    _publishing("fan-in", "QoS 0, 50 publishers to 1 subscriber", Shape(50, 1, burst=20, depth=1)),
-    _publishing(
-        "wildcards",
-        "QoS 0, 1,000 subscriptions with wildcards, one matches each publish",
-        Shape(1, 50, burst=100, depth=4, wildcards=1000),
-    ),
+    _publishing("fan-out", _FAN_OUT, Shape(1, 50)),
+    _of_5("fan-out", _FAN_OUT, Shape(1, 50)),
+    _publishing("fan-in", _FAN_IN, _FANNED_IN),
+    _of_5("fan-in", _FAN_IN, _FANNED_IN),
+    _publishing("wildcards", _WILDCARDS, _MANY),
+    _of_5("wildcards", _WILDCARDS, _MANY),
     Workload(
         "retained",
-        "1,000 retained messages to each new subscriber",
+        _RETAINED,
         lambda running: Counted(running.pid, RetainedMessages(running.address)),
+    ),
+    Workload(
+        "retained-v5",
+        f"MQTT 5.0: {_RETAINED}",
+        lambda running: Counted(running.pid, RetainedMessages(running.address, 5)),
+        level=5,
     ),
     Workload(
         "connect",
@@ -211,6 +234,7 @@ WORKLOADS = (
         lambda running: Counted(running.pid, Churn(running.address)),
     ),
     Workload("round-trip", "one message at a time, 1 ms apart", Timed, ONE_AT_A_TIME),
+    Workload("round-trip-1", "the same at QoS 1", lambda running: Timed(running, 1)),
     Workload("idle", "200 connected clients that do nothing", IdleClients),
     _recorded("recorded", f"QoS 0, {_TEN}, 64 bytes, each recorded", Shape()),
     _recorded("recorded-16", f"QoS 0, {_TEN}, 16 bytes, each recorded", Shape(payload=16)),

@@ -1,6 +1,6 @@
 """Counts the cycles and instructions that the broker needs for each kind of packet on an RP2040.
 
-    python -m slotmq_tools.dev.emulator.cycles [--write docs/performance.md]
+    python -m slotmq_tools.dev.emulator.cycles [--write docs/measurements.md]
 
 cycles_micropython.py runs on the emulated board in batch mode, where all runs take the same
 number of cycles. Not counted are MicroPython's sockets and lwIP, what platform/lwip.py reads from
@@ -93,7 +93,7 @@ def flash(texts: dict[str, bytes] | None = None) -> Path:
 
 
 def table(costs: list[Cost]) -> str:
-    """The costs as a table for docs/performance.md."""
+    """The costs as a table for docs/measurements.md."""
     head = f"| packet | cycles | at {MHZ} MHz | instructions | lookups | cycles without them |\n"
     head += "| --- | ---: | ---: | ---: | ---: | ---: |\n"
     rows = [

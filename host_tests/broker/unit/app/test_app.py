@@ -113,6 +113,10 @@ class TestReload(Case):
         made = self.reload("", "log_type error", "-v").broker
         self.assertEqual((self.mask, made.log_mask), (127, 127))
 
+    def test_without_a_destination_no_text_is_made(self):
+        made = self.reload("", "log_dest none").broker
+        self.assertEqual(made.log_mask, 0)
+
     def test_without_a_configuration_nothing_is_reloaded(self):
         program = app.App()
         program.broker = Broker(None, None)
