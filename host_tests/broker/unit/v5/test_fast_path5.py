@@ -343,6 +343,38 @@ class TestOtherCode(FastCase):
         sender.send(self.publish(5, b"", retain=True))
         self.world.turn(2)
 
+    def test_retained_messages_by_a_wildcard(self):
+        """Short and long ones, with an identifier, and to a client that takes no long packet."""
+        sender = self.client("s", 5, None)
+        for size in (1, 119, 120, 121, 122, 200):
+            payload = b"p" * size
+            sender.send(packets5.publish("a/b", payload, retain=True))
+            self.world.turn(2)
+            for level, of_filter in ((3, b""), (5, b""), (5, b"\x0b\7")):
+                client = self.client("r", level, 0, 0, b"", of_filter, "none")
+                if level == 5:
+                    client.send(packets5.subscribe(2, "a/+", 0, of_filter))
+                else:
+                    client.send(subscribe(2, "a/+", 0))
+                self.world.turn(2)
+                got = client.packets()[1:]
+                if level == 5:
+                    wanted = packets5.publish("a/b", payload, 0, 0, of_filter, retain=True)
+                else:
+                    wanted = publish("a/b", payload, retain=True)
+                self.assertEqual([bytes(data) for data in got], [wanted])
+                client.leave()
+                self.world.turn(2)
+        for most, count in ((127, 1), (300, 2)):  # the SUBACK, and the message if it fits
+            client = self.client("m", 5, None, 0, b"\x27" + most.to_bytes(4, "big"))
+            client.send(packets5.subscribe(2, "a/+", 0))
+            self.world.turn(2)
+            self.assertEqual(len(client.packets()), count)
+            client.leave()
+            self.world.turn(2)
+        sender.send(packets5.publish("a/b", b"", retain=True))
+        self.world.turn(2)
+
     def test_no_local(self):
         sender = self.client("s", 5, options=4)
         receiver = self.client("r", 5)
