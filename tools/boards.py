@@ -1,11 +1,15 @@
 """The facts about each board, read from boards/<NAME>/board.json."""
 
-import json
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
+import slotmq_boards
+
 from .errors import ToolError
+
+# importlib.resources would load zipfile and more, which a broker on CPython would keep
+_FOLDER = Path(slotmq_boards.__path__[0])
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,7 @@ class Board:
 
 def names() -> list[str]:
     """The names of all boards, sorted."""
-    folders = resources.files("slotmq_boards").iterdir()
-    return sorted(folder.name for folder in folders if folder.joinpath("board.json").is_file())
+    return sorted(file.parent.name for file in _FOLDER.glob("*/board.json"))
 
 
 def matching(machine: str) -> list[str]:
@@ -48,8 +51,9 @@ def load(name: str) -> Board:
     """The facts of one board. ToolError: there is no such board."""
     if name not in names():
         raise ToolError(f"there is no board {name}, only {', '.join(names())}")
-    text = resources.files("slotmq_boards").joinpath(name, "board.json").read_text()
-    facts: dict[str, Any] = json.loads(text)
+    import json
+
+    facts: dict[str, Any] = json.loads((_FOLDER / name / "board.json").read_text())
     return Board(**facts)
 
 

@@ -3,9 +3,7 @@
 The default command is `run`: `slotmq -c FILE -p 1884 -v -d` works as it does with mosquitto.
 """
 
-import difflib
 import os
-import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +14,7 @@ import click
 from . import boards
 from .errors import ToolError, shown
 from .run import daemon, launcher, orders
+from .run import small as little
 
 _RUN = "run"
 # Commands that are imported when they are used, since a broker on CPython would keep them in its
@@ -44,6 +43,8 @@ class _Slotmq(click.Group):
         commands = self.list_commands(ctx)
         own = {*commands, "--help", "--version"}
         if args and args[0] not in own and not args[0].startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(args[0], commands, 1)
             raise click.UsageError(
                 f"no command {args[0]}" + (f"; did you mean {near[0]}?" if near else ""), ctx
@@ -134,6 +135,11 @@ def main() -> None:
     type=click.IntRange(*HEAP_KB),
     help="Size of MicroPython's heap [the board's].",
 )
+@click.option(
+    "--small",
+    is_flag=True,
+    help="Use little memory, as on a Raspberry Pi Zero: 64 clients, and no process beside it.",
+)
 def run(
     config: str | None,
     port: int | None,
@@ -143,18 +149,28 @@ def run(
     runtime: str,
     board: str,
     heap_kb: int | None,
+    small: bool,
 ) -> None:
     """Run the broker (the default command)."""
     if heap_kb and runtime != "micropython":
         raise click.UsageError("--heap needs --runtime micropython: CPython has no fixed heap")
+    if small and board != "HOST":
+        raise click.UsageError("--small has limits of its own: leave --board out")
     orders.ignore_signals()
+    if small:
+        board = little.BOARD
     argv = broker_argv(config=config, port=port, verbose=verbose, host=host, board=board)
+    if small and runtime == "cpython":
+        keeps_log = background and daemon.keeps_log(config, board)
+        little.become_cpython(argv, background=background, keeps_log=keeps_log)
+    if small and not background:
+        little.become_micropython(argv, heap_kb or little.HEAP_KB)
     ready = _nothing
     if background:
         ready = daemon.detach(keeps_log=daemon.keeps_log(config, board))
     argv += ["--pid", str(os.getpid())]
     if runtime == "micropython":
-        heap_kb = heap_kb or boards.load(board).heap_kb
+        heap_kb = heap_kb or (little.HEAP_KB if small else boards.load(board).heap_kb)
         sys.exit(launcher.run_micropython(argv, heap_kb, ready, relay=background))
     sys.exit(launcher.run_here(argv, ready))
 
@@ -183,6 +199,8 @@ def build(board: str | None, portable: bool, folder: Path) -> None:
     """Write the broker into FOLDER, packed and compiled for a board's processor."""
     if portable == bool(board):
         raise click.UsageError("give either --board or --mip")
+    import shutil
+
     from .pack import mip, mpy
 
     if portable:

@@ -8,7 +8,6 @@ holds. If this process is killed, the pipe closes and the broker stops.
 import io
 import os
 import select
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -70,6 +69,8 @@ def supervise(
     It reads the signals that are sent to itself from $SLOTMQ_SIGNALS_FD. It inherits stdout and
     stderr; with `relay` its output goes through this process, so that `ready` may redirect it.
     """
+    import subprocess  # here, since a broker on CPython would keep it in its memory
+
     order_in, order_out = orders.pipe()
     ready_in, ready_out = os.pipe()
     output_in, output_out = os.pipe() if relay else (None, None)

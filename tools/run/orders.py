@@ -4,7 +4,6 @@ MicroPython has no module `signal`. On CPython a signal handler could not wake t
 since Python resumes a poll that a signal interrupts. A byte to read wakes both.
 """
 
-import ctypes
 import os
 import signal
 from collections.abc import Iterator
@@ -40,6 +39,8 @@ def for_child() -> Iterator[tuple[int, ...]]:
     """Block the signals in this block's child process; yield a signalfd it can read them from.
 
     Yields (), and blocks nothing, on a system without signalfd (it is Linux's)."""
+    import ctypes  # here, since a broker on CPython would keep it in its memory
+
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "signalfd"):
         yield ()

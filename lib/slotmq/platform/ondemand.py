@@ -27,7 +27,7 @@ def take(name, now):
     for _ in range(2):
         loaded[name] = now
         try:
-            __import__(full)
+            __import__("slotmq." + name)
             return sys.modules[full]
         except MemoryError:
             forget_all()
