@@ -15,6 +15,7 @@ _NOTHING = "-"
 _FIGURES = {
     "p50_us": "round trip, median, µs",
     "p99_us": "round trip, 99th percentile, µs",
+    "later_us": "99th percentile with 100 new clients a second, less the one without, µs",
     "client_kb": "memory per idle client, KB",
     "broker_mb": "memory of the broker with 200 idle clients, MB",
     "recorded": "cost of a QoS 0 message that is recorded, against one that is not",

@@ -50,6 +50,7 @@ TARGETS = (
     *(Target(workload, "mosquitto", 1.0, only=_CPYTHON) for workload in _OF_5),
     Target("connect", "mosquitto", 3, aim=2),
     Target("round-trip", "mosquitto", 1.3),
+    Target("crowd", None, 5000, "later_us"),
     Target("round-trip-1", "mosquitto", 1.2, only=_CPYTHON),
     Target("round-trip", "mosquitto", 1.4, "p50_us"),
     Target("round-trip", "mosquitto", 2, "p99_us"),

@@ -4,11 +4,13 @@ import statistics
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from multiprocessing import Process
 from typing import Protocol
 
 from . import pipelined
 from .brokers import RECORDING, Broker, Running, running
-from .churn import Churn
+from .churn import Churn, at_a_rate
+from .client import Silent
 from .idle import IdleClients
 from .meter import measure
 from .nonmatching import COUNTS, NonMatching
@@ -19,6 +21,7 @@ from .roundtrip import RoundTrip
 from .windows import Generator, Windows
 
 _MICRO = 1000  # in ns
+_PER_SECOND = 100  # of clients that come and go
 _SLICES = 5  # of a round, in which two brokers take turns
 
 
@@ -79,6 +82,32 @@ class Timed:
     def close(self) -> None:
         """Close all connections."""
         self._source.close()
+
+
+class Crowded:
+    """Round trips alone, and while other clients come and go."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._alone = Timed(running)
+
+    def round(self, seconds: float) -> dict[str, float]:
+        """How much later the slowest hundredth of the messages arrive beside the other clients."""
+        p99 = [self._alone.round(seconds / 2)["p99_us"]]
+        crowd = Process(target=at_a_rate, args=(self._running.address, _PER_SECOND))
+        crowd.start()
+        try:
+            p99.append(self._alone.round(seconds / 2)["p99_us"])
+            if not crowd.is_alive():
+                raise Silent("a connecting client failed")
+        finally:
+            crowd.kill()
+            crowd.join()
+        return {"later_us": p99[1] - p99[0]}
+
+    def close(self) -> None:
+        """Close both connections."""
+        self._alone.close()
 
 
 class Growing:
@@ -235,6 +264,7 @@ WORKLOADS = (
     ),
     Workload("round-trip", "one message at a time, 1 ms apart", Timed, ONE_AT_A_TIME),
     Workload("round-trip-1", "the same at QoS 1", lambda running: Timed(running, 1)),
+    Workload("crowd", f"round trips while {_PER_SECOND} clients a second come and go", Crowded),
     Workload("idle", "200 connected clients that do nothing", IdleClients),
     _recorded("recorded", f"QoS 0, {_TEN}, 64 bytes, each recorded", Shape()),
     _recorded("recorded-16", f"QoS 0, {_TEN}, 16 bytes, each recorded", Shape(payload=16)),
