@@ -15,9 +15,9 @@ from slotmq.platform.runtime import MICROPYTHON, const
 _IN = const(1)
 _HUP = const(16)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
-_PIECE = [None] * 64
-_NEEDS = const(2)  # pieces of heap for a connection's objects
-_SLOTS_EACH = const(10)  # to a piece: 6 words each, for the tables of of_stream and of the poller
+_NEEDS = const(127)  # words of heap for a connection's objects, and what the division loses
+_NEEDS_EACH = const(6)  # words for each slot: the tables of of_stream and of the poller grow
+_PIECE = const(32)  # words; a list is copied by pieces, which takes less time than by words
 # The quota of a listener: [max_connections, its sockets, those that have a session, its own
 # settings by name (config/mosquitto_conf.py), which a reload may change]
 _QUOTA_MOST = const(0)
@@ -91,12 +91,12 @@ class Listeners:
         # Raise MemoryError now if there is too little heap, and not half-way. It is free at once.
         if not MICROPYTHON:
             return
-        pieces = _NEEDS + self.loop.conns.slots // _SLOTS_EACH
+        pieces = (_NEEDS + _NEEDS_EACH * self.loop.conns.slots) // _PIECE
         try:
-            space = _PIECE * pieces
+            space = [None] * _PIECE * pieces
         except MemoryError:
             ondemand.forget_all()
-            space = _PIECE * pieces
+            space = [None] * _PIECE * pieces
         space.clear()
 
     def _accept(self, listener):
