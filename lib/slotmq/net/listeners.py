@@ -17,7 +17,7 @@ _HUP = const(16)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
 _NEEDS = const(127)  # words of heap for a connection's objects, and what the division loses
 _NEEDS_EACH = const(6)  # words for each slot: the tables of of_stream and of the poller grow
-_AT_ONCE = const(32)  # words; a list is copied by pieces, which takes less time than by words
+_COPIED = const(32)  # words; a list is copied by pieces, which takes less time than by words
 # The quota of a listener: [max_connections, its sockets, those that have a session, its own
 # settings by name (config/mosquitto_conf.py), which a reload may change]
 _QUOTA_MOST = const(0)
@@ -91,12 +91,12 @@ class Listeners:
         # Raise MemoryError now if there is too little heap, and not half-way. It is free at once.
         if not MICROPYTHON:
             return
-        pieces = (_NEEDS + _NEEDS_EACH * self.loop.conns.slots) // _AT_ONCE
+        pieces = (_NEEDS + _NEEDS_EACH * self.loop.conns.slots) // _COPIED
         try:
-            space = [None] * _AT_ONCE * pieces
+            space = [None] * _COPIED * pieces
         except MemoryError:
             ondemand.forget_all()
-            space = [None] * _AT_ONCE * pieces
+            space = [None] * _COPIED * pieces
         space.clear()
 
     def _accept(self, listener):
