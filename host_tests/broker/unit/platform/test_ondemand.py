@@ -7,6 +7,9 @@ from slotmq.platform import ondemand
 
 
 class TestTake(unittest.TestCase):
+    def setUp(self):
+        ondemand.forget("config.policies")  # another test may have loaded it
+
     def tearDown(self):
         if "__import__" in ondemand.__dict__:
             del ondemand.__dict__["__import__"]
