@@ -130,12 +130,10 @@ def _put(broker, conn, msg, is_5):
     tx = conns.tx
     tx[at] = _RETAINED
     tx[at + 1] = end - at - 2
-    if is_5:
+    messages.arena.move(messages.first[msg], 0, tx, at + 2, n + size, 1)
+    if is_5:  # the payload one byte later
         messages.arena.move(messages.first[msg], n, tx, end - size, size, 1)
         tx[end - size - 1] = 0  # length of the properties
-    else:
-        n += size
-    messages.arena.move(messages.first[msg], 0, tx, at + 2, n, 1)
     conns.tx_end[conn] = end
     if not conns.out[conn]:
         conns.mark_dirty(conn)

@@ -10,7 +10,7 @@
 # only where there is heap for both.
 from slotmq.net import closing
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import const
 
 _IN = const(1)
 _HUP = const(16)
@@ -89,8 +89,6 @@ class Listeners:
 
     def _make_space(self):
         # Raise MemoryError now if there is too little heap, and not half-way. It is free at once.
-        if not MICROPYTHON:
-            return
         pieces = (_NEEDS + _NEEDS_EACH * self.loop.conns.slots) // _COPIED
         try:
             space = [None] * _COPIED * pieces

@@ -21,13 +21,11 @@ def take(name, now):
     if IS_SMALL and MICROPYTHON and name not in loaded and gc.mem_free() < _LITTLE:
         forget_all()  # otherwise it might lie between modules that are unloaded later
     full = "slotmq." + name
-    loaded[name] = now
-    if full in sys.modules:  # __import__ would look for the name among all that are interned
-        return sys.modules[full]
     for _ in range(2):
         loaded[name] = now
         try:
-            __import__("slotmq." + name)
+            if full not in sys.modules:  # else __import__ looks for it among all interned names
+                __import__("slotmq." + name)
             return sys.modules[full]
         except MemoryError:
             forget_all()
