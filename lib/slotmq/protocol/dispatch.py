@@ -166,8 +166,7 @@ def _handle(broker, conn, buf, at, end, buffered):
     count = 0
     n = 0
     while at < end:
-        # From SUBSCRIBE on only bridges look
-        looks = broker.fast_path and buf[at] < 128 or broker.outgoing
+        looks = broker.fast_path or broker.outgoing
         if looks and handlers is not broker.first_handlers and not buffered:
             at = broker.handle_fast(broker.fast_path, conn, buf, at, end)
             if at == end:
