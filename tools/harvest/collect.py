@@ -157,12 +157,10 @@ def _from_ring(ring: Ring, wanted: Plan, segment: Header, store: Store) -> bytes
 def _begun(store: Store, segment: Header) -> bytes:
     """What is here of this segment already: a piece in partial/, or a copy in a bundle."""
     path = store.piece(segment.board, segment.segment)
-    piece = path.read_bytes() if path.exists() else b""
-    if not (piece and same_segment(piece, segment)):
-        path.unlink(missing_ok=True)
-        piece = b""
+    piece = path.read_bytes() if path.exists() else None
     key: Key = (segment.board, segment.boot, segment.segment)
-    return max(piece, store.known(key) or b"", store.open(key) or b"", key=len)
+    there = (piece, store.known(key), store.open(key))
+    return max((one for one in there if one and same_segment(one, segment)), key=len, default=b"")
 
 
 def _whole(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> bytes:

@@ -54,14 +54,15 @@ def test_a_damaged_bundle_is_fetched_again_though_nothing_is_new(
     assert folder.identities() == identities(one)
 
 
+@pytest.mark.parametrize("at", [0, 200], ids=["header", "record"])
 def test_a_growing_segment_is_fetched_whole_if_its_beginning_was_changed(
-    attach: Attach, harvest: Harvest, folder: Folder
+    attach: Attach, harvest: Harvest, folder: Folder, at: int
 ) -> None:
     one = recorder(messages=30)
     boards = attach(one)
     harvest()
     (bundle,) = (folder.path / "bundles").iterdir()
-    changed(bundle, at=200)
+    changed(bundle, at)
     one.message("room/1", b"one more")
     boards.published()
     harvest()
