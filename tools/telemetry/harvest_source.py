@@ -1,8 +1,7 @@
 """`spark.read.format("slotmq")` and `readStream`: reads the frames of a harvest folder.
 
-Options: `path`, the folder; `first` and `last`, lines of the manifest (batch only);
-`maxBundlesPerTrigger` (stream only). Rows are those of the decoder; bad frames have a `reason`.
-The offset of the stream is the number of manifest lines that were read.
+Options: `path`, the folder; `maxBundlesPerTrigger` (stream only). Rows are those of the decoder;
+bad frames have a `reason`. The offset of a stream is the number of lines that it has read.
 """
 
 from __future__ import annotations
@@ -55,11 +54,9 @@ def _read(folder: Folder, partition: InputPartition) -> Iterator[Any]:
 class _Reader(DataSourceReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._folder = Folder(options["path"])
-        self._first = int(options.get("first", "0"))
-        self._last = int(options["last"]) if "last" in options else None
 
     def partitions(self) -> Sequence[InputPartition]:
-        bundles = manifest.read(self._folder, self._first, self._last)
+        bundles = manifest.read(self._folder)
         return [_Work(parts) for parts in manifest.parts(bundles)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
