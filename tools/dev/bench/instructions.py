@@ -152,7 +152,7 @@ BUDGETS = {
     "qos0-duplicates": _with("allow_duplicate_messages true", 0),
     "qos1-journal": _with("persistence true\npersistence_location {folder}/", 1),
     "fan-out": Budget(Shape(1, 50, payload=16, depth=1), 3, Count(5_000, 0.1)),
-    "connect": Budget(None, 300, Count(300_000, 20)),
+    "connect": Budget(None, 300, Count(1_100_000, 18), "allow_anonymous true\nlog_dest none\n"),
     "wildcards": Budget(Shape(1, 50, payload=16, depth=1, wildcards=1000), 1000, Count(20_000, 1)),
 }
 
