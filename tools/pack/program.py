@@ -48,6 +48,7 @@ _ENTRIES = (
     "fast.frames_viper",
     "net.websocket",
     # The surrounding program's messages and clients
+    "embed.packets",
     "embed.publishing",
     "embed.in_process",
     # Bridges

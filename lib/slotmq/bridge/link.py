@@ -17,8 +17,7 @@
 # allocates.
 from slotmq.delivery import lifecycle
 from slotmq.delivery.outgoing import put_ack, space
-from slotmq.embed import publishing
-from slotmq.embed.client_packets import field, packet_of
+from slotmq.embed.packets import field, packet_of
 from slotmq.fast import copy, unref
 from slotmq.platform import ondemand
 from slotmq.platform.dial import dial, find, host_name, noise
@@ -673,6 +672,7 @@ class Bridge:
 
     def _tell(self, text):
         if self.options.notifications:
+            publishing = ondemand.take("embed.publishing", self.broker.now)
             publishing.send(self.broker, self.state_topic.encode(), text, 1, True)
 
     def mask(self):

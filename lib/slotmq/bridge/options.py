@@ -164,7 +164,7 @@ def ram_bytes(one, limits):
     """The heap of this bridge, beside the code of all."""
     size = EACH_BYTES + TOPIC_BYTES * len(one.topics)
     if is_mapped(one):
-        size += 4000 + 4 * limits.topic_bytes + limits.rx_bytes + limits.tx_bytes
+        size += 3200 + 4 * limits.topic_bytes + limits.rx_bytes + limits.tx_bytes
     return size
 
 

@@ -6,7 +6,8 @@
 # that it still has to send. Speaks MQTT 3.1.1. Allocates, except in write(), which the loop calls
 # with the heap locked.
 from slotmq.embed import publishing
-from slotmq.embed.client_packets import field, filter_of, packet_of
+from slotmq.embed.client_packets import filter_of
+from slotmq.embed.packets import field, packet_of
 from slotmq.fast import copy, new_packet, next_packet, topic_matches
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const

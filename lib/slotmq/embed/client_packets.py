@@ -1,6 +1,7 @@
 # client_packets.py - makes the packets of a client of the program (MQTT 3.1.1), and checks its
 # arguments: an invalid one raises ValueError before anything has changed, whereas in a packet it
 # would end the connection. Owns nothing. Allocates.
+from slotmq.embed.packets import field, packet_of
 from slotmq.embed.publishing import checked, encoded
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform.runtime import const
@@ -58,17 +59,3 @@ def connect_of(broker, client_id, clean, will, user):
     if len(packet) > broker.pkt[_PACKET_MAX]:
         raise ValueError("larger than max_packet")
     return packet
-
-
-def packet_of(first, body):
-    """A packet with this first byte and body."""
-    n = len(body)
-    length = b""
-    while n > 127:
-        length += bytes((n & 127 | 128,))
-        n >>= 7
-    return bytes((first,)) + length + bytes((n,)) + body
-
-
-def field(value):
-    return len(value).to_bytes(2, "big") + value
