@@ -167,7 +167,7 @@ def queue(broker, name):
         if msg != NONE:
             what, topic = message_key(broker, msg), _topic(broker, msg)
         row = DeliveryRow(what, topic, entry + 1, d.state[entry], d.flags[entry])
-        if broker.five and broker.subscriptions.is_v5[slot]:
+        if broker.five and broker.subscriptions.kind[slot]:
             row.group, row.identifier = came_by(broker, entry)
         rows.append(row)
         entry = d.next[entry]

@@ -20,7 +20,7 @@ _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _PACKET_MAX = const(10)
 _NOBODYS = b"$SYS/#", b"$share/+/#"  # topics that neither the program nor a client may publish
-_BRIDGE = const(2)  # of Subscriptions.is_v5
+_BRIDGE = const(2)  # of Subscriptions.kind
 _LOCKED = const(0)  # of heap._state
 _LIFTED = const(1)
 _DROPPED = const(4)
@@ -146,10 +146,10 @@ def refused(broker, buf, topic, n, conn, size):
 def _is_bridge(broker, conn, name):
     # name: of the bridge in its topic. Bridges of version 5 are clients like others.
     if not isinstance(conn, int):
-        return conn.is_v5 or conn.v5 and conn.read(conn.client_id) == name
+        return conn.kind or conn.v5 and conn.read(conn.client_id) == name
     session = broker.conns.session[conn]
-    is_v5 = broker.subscriptions.is_v5
-    if is_v5 is not None and is_v5[session] & _BRIDGE:
+    kinds = broker.subscriptions.kind
+    if kinds is not None and kinds[session] & _BRIDGE:
         return True
     return broker.conns.level[conn] == 5 and broker.sessions.client_id(session) == name
 

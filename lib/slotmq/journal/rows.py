@@ -63,7 +63,7 @@ def _session(journal, sessions, session):
     if will != _NONE:
         flags |= _WILL
         journal.message(will)
-    if five and journal.broker.subscriptions.is_v5[session]:
+    if five and journal.broker.subscriptions.kind[session]:
         flags |= _V5
     user = b""
     owners = journal.broker.owners

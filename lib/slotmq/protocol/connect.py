@@ -27,7 +27,7 @@ _CLEAN = const(2)
 _WILL = const(4)
 _PASSWORD = const(64)
 _USER_NAME = const(128)
-_BRIDGE = const(2)  # of Subscriptions.is_v5
+_BRIDGE = const(2)  # of Subscriptions.kind
 _USER_SHOWN = const(32)  # characters
 
 
@@ -43,7 +43,7 @@ class Fields:
     expiry = will_delay = 0
     will_expiry = None
     owner = 0  # which of access/owners.py, if that is kept
-    is_v5 = 0  # 2: another broker's bridge, or one to it, as in Subscriptions.is_v5
+    kind = 0  # 2: another broker's bridge, or one to it, as in Subscriptions.kind
     method = auth_data = user = assigned = answer = None
     server_keep_alive = expiry_lowered = wants_information = False
 
@@ -98,7 +98,7 @@ def connect(broker, conn, name, user, flags, time):
     fields.buf = name
     fields.client_id = 0, len(name)
     fields.level = 4
-    fields.is_v5 = _BRIDGE
+    fields.kind = _BRIDGE
     fields.flags = flags
     fields.keep_alive = time
     fields.user = user
@@ -117,7 +117,7 @@ def _read_level(broker, conn, buf, pkt, fields):
         return _PROTOCOL
     level = buf[at]
     if level in (0x83, 0x84) and broker.five:  # as mosquitto's bridges with try_private
-        fields.is_v5 = _BRIDGE
+        fields.kind = _BRIDGE
         level &= 0x7F
     fields.level = level
     if level != (4 if name == b"MQTT" else 3) and not (level == 5 and size == 4 and broker.five):

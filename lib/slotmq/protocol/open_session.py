@@ -97,7 +97,7 @@ def _accept(broker, conn, fields, will, present):
         fields.v5.opened(broker, conn, fields, present)
     else:
         if broker.five:
-            broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.is_v5)
+            broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.kind)
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker.log_mask & _NOTICE:
         ondemand.log_event(broker, "connected", conn, fields)

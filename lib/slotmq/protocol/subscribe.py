@@ -28,7 +28,7 @@ _OK = const(0)
 _MALFORMED = const(2)
 _POLICY_DISCONNECT = const(6)
 _NOTICE = const(4)
-_BRIDGE = const(2)  # of Subscriptions.is_v5
+_BRIDGE = const(2)  # of Subscriptions.kind
 _OF_BRIDGE = const(4 | 8)  # No Local, Retain As Published
 _SUBSCRIBE_LOG = const(16)
 _UNSUBSCRIBE_LOG = const(32)
@@ -129,7 +129,7 @@ def add(broker, session, buf, off, n, qos):
     if sub == _NONE:
         return _QUOTA
     if broker.five:
-        broker.five.options[sub] = _OF_BRIDGE if subs.is_v5[session] & _BRIDGE else 0
+        broker.five.options[sub] = _OF_BRIDGE if subs.kind[session] & _BRIDGE else 0
         broker.five.identifier[sub] = 0
     retain.start_scan(broker, session, sub, buf[off])
     if broker.log_mask & _SUBSCRIBE_LOG:

@@ -21,7 +21,7 @@ from slotmq.platform.runtime import const
 _NONE = const(0xFFFF)
 _SLASH = const(47)
 _OTHER = const(4)
-_OF_5 = const(1 | 4)  # bits of is_v5: packets of version 5, or such that the fast path leaves
+_OF_5 = const(1 | 4)  # bits of kind: packets of version 5, or such that the fast path leaves
 
 
 class Subscriptions:
@@ -63,8 +63,7 @@ class Subscriptions:
         self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
         # Version 5
         self.share = None  # column: the group (slot of Shares) of a shared subscription
-        # Bits of each session: is it of version 5, or a bridge's? See v5/extension.py
-        self.is_v5 = None
+        self.kind = None  # column, of sessions: version 5, a bridge's? See v5/extension.py
         self.five = None  # the Version5
         self.asks = 0  # not 0: there are bridges, so only the fast path may use a route
         self.needs_options = 0  # has the pool of the last match subscriptions, not sessions?
@@ -238,7 +237,7 @@ class Subscriptions:
 
     def _settle(self, first):
         # -> where the sessions of version 5 begin.
-        is_v5 = self.is_v5
+        kinds = self.kind
         pool = self.pool
         for i in range(first, self.top):
             session = pool[i] >> 2
@@ -249,7 +248,7 @@ class Subscriptions:
             entry = pool[i]
             session = entry >> 2
             self.best[session] = 0
-            kind = is_v5[session] if is_v5 else 0
+            kind = kinds[session] if kinds else 0
             self.needs_options |= kind
             if not kind & _OF_5:
                 pool[i] = pool[mid]

@@ -13,7 +13,7 @@ from slotmq.v5.source import store
 _BODY = const(3)
 _END = const(4)
 _PACKET_MAX = const(10)
-_PLAIN = const(1)  # of subscriptions.is_v5
+_PLAIN = const(1)  # of subscriptions.kind
 _OTHER = const(4)
 _OK = const(0)
 _WAITS = const(14)

@@ -15,7 +15,7 @@
 #   sessions       expiry in seconds, will_delay in seconds, will_at in tenths
 #   connections    receive_max, packet_max, chunked_ident
 #
-# subscriptions.is_v5 says of a session: 0: none of version 5; PLAIN: its client has version 5, and
+# subscriptions.kind says of a session: 0: none of version 5; PLAIN: its client has version 5, and
 # gets QoS 0 as the fast path makes it; OTHER: it has topic aliases or accepts no large packets, or
 # now has version 3. BRIDGE, alone or with one of these: a bridge has it. The state FIVE is of a
 # client that may send AUTH, and is read by the handlers.
@@ -44,7 +44,7 @@ _LINGERING = const(5)
 _NEAR = const(8)
 _LINGER = const(10)  # tenths of a second
 _LONGEST = const(50000000)
-_PLAIN = const(1)  # of subscriptions.is_v5
+_PLAIN = const(1)  # of subscriptions.kind
 _OTHER = const(4)
 _NO_LOCAL = const(4)
 _BY = const(64)  # flag of a delivery
@@ -82,7 +82,7 @@ class Version5:
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
         broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
-        broker.subscriptions.is_v5 = bytearray(limits.sessions)
+        broker.subscriptions.kind = bytearray(limits.sessions)
         broker.subscriptions.five = self
         self.source = Source(limits)  # the message that is being published or sent
         self.aliases = Aliases(limits, self.source.scratch)
@@ -102,7 +102,7 @@ class Version5:
 
     def opened_3(self, broker, session, clean, kind=0):
         """A client of version 3 has opened a session: it expires as late as any may."""
-        if kind or broker.subscriptions.is_v5[session]:
+        if kind or broker.subscriptions.kind[session]:
             self.take(broker, session, kind or _OTHER)
         most = broker.settings.persistent_client_expiration
         self.set_expiry(broker, session, 0 if clean else most or NEVER)
@@ -115,10 +115,10 @@ class Version5:
         broker.sessions.touch(session)
 
     def take(self, broker, session, kind=_PLAIN):
-        """Set subscriptions.is_v5. A route depends on it."""
+        """Set subscriptions.kind. A route depends on it."""
         subs = broker.subscriptions
-        if subs.is_v5[session] != kind:
-            subs.is_v5[session] = kind
+        if subs.kind[session] != kind:
+            subs.kind[session] = kind
             if broker.sessions.first_sub[session] != _NONE:
                 subs.forget_routes()
 
@@ -176,15 +176,15 @@ class Version5:
         """A session is about to be discarded: publish its will, and pass messages of shared
         subscriptions on."""
         lifecycle.publish_will(broker, session)
-        is_v5 = broker.subscriptions.is_v5
-        if is_v5[session] and broker.sessions.head[session] != _NONE:
+        kinds = broker.subscriptions.kind
+        if kinds[session] and broker.sessions.head[session] != _NONE:
             heap.lift()
             try:
                 ondemand.take("v5.shared_session_end", broker.now).pass_on(broker, session)
             except MemoryError:
                 pass  # the messages are discarded with their session
             heap.drop()
-        is_v5[session] = 0
+        kinds[session] = 0
 
     def lingers(self, broker, conn):
         """Must an ended connection linger, so that its last packet arrives?"""

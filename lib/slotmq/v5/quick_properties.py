@@ -11,7 +11,7 @@ from slotmq.v5.routing import drain as drain_plainly
 
 _BLOCKED = const(2)
 _PLAIN = const(1)
-_BRIDGE = const(2)  # of subscriptions.is_v5
+_BRIDGE = const(2)  # of subscriptions.kind
 
 
 def make(broker):
@@ -48,7 +48,7 @@ def tick(broker):
 def drain(broker, session):
     """drain() of v5/routing.py with the fast path's way for properties and aliases."""
     conn = broker.sessions.conn[session]
-    if broker.subscriptions.is_v5[session] & _BRIDGE or broker.conns.level[conn] != 5:
+    if broker.subscriptions.kind[session] & _BRIDGE or broker.conns.level[conn] != 5:
         drain_plainly(broker, session)
         return
     sessions = broker.sessions

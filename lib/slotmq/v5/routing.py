@@ -159,7 +159,7 @@ def drain(broker, session):
     most = broker.five.receive_max[conn]
     if broker.deliveries.count[7]:
         most = routing.ask_quota(broker, session, most, 0, 0, -1, most)
-    is_plain = broker.subscriptions.is_v5[session] & _PLAIN
+    is_plain = broker.subscriptions.kind[session] & _PLAIN
     while sessions.cursor[session] != _NONE:
         if is_plain and not send(broker.tables, session, conn, most):
             break

@@ -23,7 +23,7 @@ def session(broker, n):
     """client id, ends with its connection, of 5.0, expiry, left, will; its delay, due, since"""
     sessions, five = broker.sessions, broker.five
     will = sessions.will[n]
-    row = (sessions.client_id(n), sessions.clean[n], broker.subscriptions.is_v5[n])
+    row = (sessions.client_id(n), sessions.clean[n], broker.subscriptions.kind[n])
     row += (five.expiry[n], sessions.left[n], message(broker, will))
     if will == NONE:
         return row

@@ -8,7 +8,7 @@ def counts(broker):
     for table in (_connections, _sessions, _subscriptions, _messages):
         found.update(table(broker))
     if broker.five:
-        found.update(_version5(broker.five, broker.subscriptions.is_v5))
+        found.update(_version5(broker.five, broker.subscriptions.kind))
     return found
 
 
@@ -65,7 +65,7 @@ def came_by(broker, entry):
     return _NONE, 0
 
 
-def _version5(five, is_v5):
+def _version5(five, kinds):
     scram = five.scram.exchanges if five.scram else ()
     return {
         "topic aliases": five.aliases.count,
@@ -75,7 +75,7 @@ def _version5(five, is_v5):
         "members": sum(five.shares.refs),
         "options": sum([options != 0 for options in five.options]),
         "identifiers": sum([number != 0 for number in five.identifier]),
-        "sessions of version 5": sum([kind != 0 for kind in is_v5]),
+        "sessions of version 5": sum([kind != 0 for kind in kinds]),
         "exchanges": len(five.exchanges),
         "exchanges of SCRAM": len(scram),
     }
