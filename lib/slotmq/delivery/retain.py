@@ -39,11 +39,9 @@ def set_message(broker, buf, topic, topic_len, msg):
     messages.refs[msg] += 1
 
 
-def start_scan(broker, session, sub, first):
+def start_scan(broker, session, sub):
     """A new subscription is owed the retained messages [3.3.1-6]: mark it for scan(), which
-    Broker.resume() calls once the packet is handled. first: the first byte of its filter."""
-    if not broker.retained.blocks and first != 36:
-        return  # nothing is retained
+    Broker.resume() calls once the packet is handled."""
     subs = broker.subscriptions
     if not subs.scan[sub]:
         broker.sessions.scans[session] += 1
@@ -93,20 +91,18 @@ def _scan_slots(broker, session, sub, text, n):
     names = retained.names
     work = broker.work
     conn = broker.sessions.conn[session]
-    level = broker.conns.level[conn]
-    is_5 = level == 5
-    is_plain = not (subs.qos[sub] or broker.acl)
-    if level > 4 and is_plain:
-        five = broker.five
-        is_plain = not (five.identifier[sub] or five.packet_max[conn])
+    five = broker.conns.level[conn] > 4 and broker.five  # at level 6 there is a packet_max
+    has_more = five and (five.identifier[sub] or five.packet_max[conn])
+    is_plain = not (subs.qos[sub] or broker.acl or has_more)
     slot = subs.scan[sub] - 1
     end = min(retained.top, slot + broker.scan_left)
     begun = slot
     while slot < end:
         msg = msgs[slot]
         if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
-            is_sent = is_plain and _put(broker, conn, msg, is_5)
-            if not (is_sent or deliver(broker, session, sub, msg)):
+            if not (
+                is_plain and _put(broker, conn, msg, five) or deliver(broker, session, sub, msg)
+            ):
                 break
         slot += 1
     broker.scan_left -= slot - begun
@@ -116,7 +112,7 @@ def _scan_slots(broker, session, sub, text, n):
     return slot >= retained.top
 
 
-def _put(broker, conn, msg, is_5):
+def _put(broker, conn, msg, five):
     # Send it in the most frequent case: a short message, at QoS 0, without properties. False: not
     # sent.
     messages = broker.messages
@@ -124,14 +120,16 @@ def _put(broker, conn, msg, is_5):
     n = messages.topic_len[msg] + 2
     size = messages.payload_len[msg]
     at = conns.tx_end[conn]
-    end = at + 2 + n + is_5 + size
+    end = at + 2 + n + size
+    if five:
+        end += 1
     if end - at > 129 or messages.flags[msg] & _EXTRA or end > conns.tx_limit[conn]:
         return False
     tx = conns.tx
     tx[at] = _RETAINED
     tx[at + 1] = end - at - 2
     messages.arena.move(messages.first[msg], 0, tx, at + 2, n + size, 1)
-    if is_5:  # the payload one byte later
+    if five:  # the payload one byte later
         messages.arena.move(messages.first[msg], n, tx, end - size, size, 1)
         tx[end - size - 1] = 0  # length of the properties
     conns.tx_end[conn] = end

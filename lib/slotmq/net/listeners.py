@@ -15,9 +15,11 @@ from slotmq.platform.runtime import const
 _IN = const(1)
 _HUP = const(16)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
-_NEEDS = const(127)  # words of heap for a connection's objects, and what the division loses
-_NEEDS_EACH = const(6)  # words for each slot: the tables of of_stream and of the poller grow
-_COPIED = const(32)  # words; a list is copied by pieces, which takes less time than by words
+# Pieces of 32 words of heap, by which a list is copied faster: for a connection's objects, and 6
+# words for each slot, since the tables of of_stream and of the poller grow.
+_NEEDS = const(4)
+_SLOTS_EACH = const(5)
+_COPIED = const(32)
 # The quota of a listener: [max_connections, its sockets, those that have a session, its own
 # settings by name (config/mosquitto_conf.py), which a reload may change]
 _QUOTA_MOST = const(0)
@@ -89,7 +91,7 @@ class Listeners:
 
     def _make_space(self):
         # Raise MemoryError now if there is too little heap, and not half-way. It is free at once.
-        pieces = (_NEEDS + _NEEDS_EACH * self.loop.conns.slots) // _COPIED
+        pieces = _NEEDS + self.loop.conns.slots // _SLOTS_EACH
         try:
             space = [None] * _COPIED * pieces
         except MemoryError:

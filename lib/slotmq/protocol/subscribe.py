@@ -131,7 +131,8 @@ def add(broker, session, buf, off, n, qos):
     if broker.five:
         broker.five.options[sub] = _OF_BRIDGE if subs.kind[session] & _BRIDGE else 0
         broker.five.identifier[sub] = 0
-    retain.start_scan(broker, session, sub, buf[off])
+    if broker.retained.blocks or buf[off] == 36:  # else nothing is retained
+        retain.start_scan(broker, session, sub)
     if broker.log_mask & _SUBSCRIBE_LOG:
         log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
     return qos

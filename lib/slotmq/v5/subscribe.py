@@ -163,7 +163,8 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
     broker.five.options[sub] = options & _OPTIONS
     broker.five.identifier[sub] = identifier
     if not head and (options >> 4 == 0 or options >> 4 == 1 and is_new):
-        retain.start_scan(broker, session, sub, buf[off + head])
+        if broker.retained.blocks or buf[off] == 36:
+            retain.start_scan(broker, session, sub)
     if broker.log_mask & _SUBSCRIBE_LOG:
         version3.log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
     return qos
