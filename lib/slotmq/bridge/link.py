@@ -87,15 +87,16 @@ class Bridge:
         self.outs = [topic for topic in options.topics if topic.goes_out]
         self.is_5 = options.bridge_protocol_version == "mqttv50"
         self.remote = {}  # what CONNACK of version 5 has said
-        self.requests = self._requests()
+        module = ondemand.take("bridge.options", self.broker.now)
+        self.requests = module.requests(options, self._five() if self.is_5 else None)
         self.is_private = options.try_private and not self.is_5
         self.will_flags = _STATE_WILL
-        self.echoes = self._may_echo()
+        self.echoes = module.may_echo(options)
         self.refusals = {}  # why: how many messages
         self.said = []  # which of these the log has, for this connection
         self.told = {}  # what $SYS has told, see status/sys_bridges.py
         self.owed = b""  # acknowledgements of what was skipped
-        self.is_mapped = ondemand.take("bridge.options", self.broker.now).is_mapped(options)
+        self.is_mapped = module.is_mapped(options)
         more = [len(each.prefixes[1]) - len(each.prefixes[0]) for each in self.outs]
         self.growth = max(more + [0])  # bytes that a packet grows by on its way out, at most
         self.conn = self.session = _NONE
@@ -145,31 +146,6 @@ class Bridge:
 
     def go_on(self):
         pass
-
-    def _requests(self):
-        # What it asks for as a client: (first byte, filter, what follows).
-        options = self.options
-        found = []
-        for topic in self.ins:
-            name = topic.filters[1]
-            tail = bytes((topic.qos,))
-            found.append(
-                (0x82, name, self._five().options_of(name, topic.qos) if self.is_5 else tail)
-            )
-        if options.bridge_attempt_unsubscribe and not options.cleansession:
-            names = [request[1] for request in found]
-            gone = [topic.filters[1] for topic in self.outs if topic.filters[1] not in names]
-            found += [(0xA2, name, b"") for name in gone]
-        return found
-
-    def _may_echo(self):
-        # May what comes in match what goes out? Then No Local must be looked at.
-        outs = [topic.filters[0].split(b"/") for topic in self.outs]
-        for topic in self.ins:
-            levels = topic.filters[0].split(b"/")
-            if any([_have_common(levels, each) for each in outs]):
-                return True
-        return False
 
     # Steps
 
@@ -696,15 +672,3 @@ class Bridge:
     def text(self):
         """Its state as a word."""
         return _STATES[self.state]
-
-
-def _have_common(a, b):
-    # Is there a topic that both filters match? Both as lists of levels.
-    i = 0
-    while i < len(a) and i < len(b):
-        if b"#" in (a[i], b[i]):
-            return True
-        if a[i] != b[i] and b"+" not in (a[i], b[i]):
-            return False
-        i += 1
-    return a[i:] + b[i:] in ([], [b"#"])  # `a/#` matches `a`

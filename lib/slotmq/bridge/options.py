@@ -175,6 +175,45 @@ def is_mapped(one):
     )
 
 
+def requests(one, five):
+    """What it asks for as a client: [(first byte, filter, what follows)]. five: version5.py, or
+    None."""
+    ins = [each for each in one.topics if each.comes_in]
+    found = []
+    for each in ins:
+        name = each.filters[1]
+        tail = five.options_of(name, each.qos) if five else bytes((each.qos,))
+        found.append((0x82, name, tail))
+    if one.bridge_attempt_unsubscribe and not one.cleansession:
+        names = [request[1] for request in found]
+        outs = [each.filters[1] for each in one.topics if each.goes_out]
+        found += [(0xA2, name, b"") for name in outs if name not in names]
+    return found
+
+
+def may_echo(one):
+    """May what comes in match what goes out? Then No Local must be looked at."""
+    outs = [each.filters[0].split(b"/") for each in one.topics if each.goes_out]
+    for each in one.topics:
+        if each.comes_in:
+            levels = each.filters[0].split(b"/")
+            if any([_have_common(levels, other) for other in outs]):
+                return True
+    return False
+
+
+def _have_common(a, b):
+    # Is there a topic that both filters match? Both as lists of levels.
+    i = 0
+    while i < len(a) and i < len(b):
+        if b"#" in (a[i], b[i]):
+            return True
+        if a[i] != b[i] and b"+" not in (a[i], b[i]):
+            return False
+        i += 1
+    return a[i:] + b[i:] in ([], [b"#"])  # `a/#` matches `a`
+
+
 def rows(settings, limits):
     """The rows of config/budget.py: the texts of each, and with prefixes its buffers."""
     size = sum([ram_bytes(each, limits) for each in settings.connections])
