@@ -167,7 +167,7 @@ class Bridges:
         if not bridge:
             return self.inner_5[pkt[_TYPE]](broker, conn, pkt, buf)
         with heap.lifted:
-            return bridge.left(pkt, buf)
+            return ondemand.take("bridge.version5", broker.now).left(bridge, pkt, buf)
 
     def acknowledged(self, broker, conn, pkt, buf):
         """PUBACK, PUBREC of version 5: with such a reason code the other broker has refused it."""

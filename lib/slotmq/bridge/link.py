@@ -52,7 +52,6 @@ _MAXIMUM_QOS = const(0x24)
 _RETAIN_AVAILABLE = const(0x25)
 _PACKET_LIMIT = const(0x27)
 _LIMITED = const(6)  # a level: 3.1.1 with packet_max
-_NOT_BACK = const(16 | 8)  # No Local, and Retain As Published: see v5/extension.py
 _PLAIN = const(1)  # of Subscriptions.kind
 _BRIDGE = const(2)
 _OTHER = const(4)
@@ -189,7 +188,7 @@ class Bridge:
                 self.wake = now
             if not self.is_told and self.answered == len(self.requests):
                 self.is_told = True
-                self._say_up()
+                ondemand.take("bridge.start", now).say_up(self)
             if (
                 self.address
                 and not self.options.round_robin
@@ -483,7 +482,7 @@ class Bridge:
             self._log(_WARNING, "no space here: sessions, users or subscriptions")
             return _REFUSED
         if present and not self.is_new:
-            self._drop_scans()
+            ondemand.take("bridge.start", self.broker.now).drop_scans(self)
         self.is_new = self.is_told = False
         self.wake = 0
         self.said = []
@@ -522,18 +521,6 @@ class Bridge:
             self._log(_WARNING, "the other broker does not grant %r%s" % (text, why))
         return _OK
 
-    def left(self, pkt, buf):
-        """DISCONNECT of version 5; a result."""
-        at = pkt[_BODY]
-        end = pkt[_END]
-        try:
-            found = self._five().read(buf, at + 1, end)[0] if end > at + 1 else {}
-        except ValueError:
-            return _MALFORMED
-        code = buf[at] if end > at else 0
-        self._log(_WARNING, "the other broker leaves (%s)" % self._five().reason(code, found))
-        return _LEFT
-
     # The session
 
     def _enter(self):
@@ -566,7 +553,7 @@ class Bridge:
         self._take_limits(session)
         if not self.is_clean:  # whatever persistent_client_expiration says
             broker.five.set_expiry(broker, session, 0x3FFFFFFF)
-        self._subscribe(session)
+        ondemand.take("bridge.start", broker.now).subscribe(self, session)
 
     def _take_limits(self, session):
         # What this connection allows, and so how its messages may be handled.
@@ -587,38 +574,6 @@ class Bridge:
         if _MAXIMUM_QOS in self.remote:
             self._five().lower_qos(self, self.remote[_MAXIMUM_QOS])
 
-    def _subscribe(self, session):
-        broker = self.broker
-        subs = broker.subscriptions
-        wanted = [topic.filters[0] for topic in self.outs]
-        sub = broker.sessions.first_sub[session]
-        while sub != _NONE:
-            after = subs.next_in_session[sub]
-            end = len(broker.work)
-            at = subs.filter_text(subs.node[sub], broker.work, end)
-            if bytes(broker.work[at:end]) not in wanted:  # of an earlier configuration
-                subs.remove(broker.sessions, sub)
-            sub = after
-        add = ondemand.take("protocol.subscribe", broker.now).add
-        for topic in self.outs:
-            name = topic.filters[0]
-            qos = min(topic.qos, self.remote.get(_MAXIMUM_QOS, 2))
-            if add(broker, session, name, 0, len(name), qos) >= _FAILURE:
-                self._log(_WARNING, "may not or cannot subscribe to %r" % name.decode())
-        sub = broker.sessions.first_sub[session]
-        while sub != _NONE:
-            broker.five.options[sub] = _NOT_BACK
-            sub = subs.next_in_session[sub]
-
-    def _drop_scans(self):
-        # The other broker has our retained messages: what has changed since waits in the session.
-        broker = self.broker
-        sub = broker.sessions.first_sub[self.session]
-        while sub != _NONE:
-            broker.subscriptions.scan[sub] = 0
-            sub = broker.subscriptions.next_in_session[sub]
-        broker.sessions.scans[self.session] = 0
-
     def _forget_received(self):
         # The other broker has no session, so it sends no PUBREL, and uses the ids anew.
         broker = self.broker
@@ -633,18 +588,6 @@ class Bridge:
                 unref(broker.tables, msg)
 
     # What is said about it
-
-    def _say_up(self):
-        # Here and there; not from connected(), since a packet is handled then.
-        self._tell(b"1")
-        options = self.options
-        if options.notifications and not options.notifications_local_only:
-            first = 0x31 & self.mask()
-            end = b"\x001" if self.is_5 else b"1"
-            packet = packet_of(first, field(self.state_topic.encode()) + end)
-            if not self._is_too_large(packet):
-                self._put(packet)
-        self._log(_NOTICE, "up")
 
     def _tell(self, text):
         if self.options.notifications:
@@ -665,9 +608,6 @@ class Bridge:
     def _log(self, bit, text):
         if self.broker.log_mask & bit:
             self.broker.log(bit, "Bridge %r: %s." % (self.options.name, text))
-
-    def tls_failed(self, text):
-        self._log(_WARNING, "TLS with %s: %s" % (self.host, text))
 
     def text(self):
         """Its state as a word."""

@@ -94,5 +94,6 @@ class Secure:
         except (OSError, ValueError) as error:
             if error.args and error.args[0] == _EAGAIN:
                 return None
-            self._bridge.tls_failed(tls.reason(error))
+            bridge = self._bridge
+            bridge._log(_WARNING, "TLS with %s: %s" % (bridge.host, tls.reason(error)))
         raise OSError(_LOST)

@@ -10,7 +10,12 @@ _QUEUED = const(0)
 _RELEASED = const(3)
 _CHANGED = const(32)  # flag of a delivery, for the journal
 _DUP = const(8)
+_BODY = const(3)
+_END = const(4)
 _PACKET_MAX = const(10)
+_WARNING = const(2)
+_MALFORMED = const(2)
+_LEFT = const(1)
 _NEVER = const(0x3FFFFFFF)
 _NO_LOCAL = const(4)
 _RAP = const(8)
@@ -177,3 +182,16 @@ def lower_qos(bridge, most):
                 sessions.inflight[session] -= 1
                 sessions.queued[session] += 1
         entry = deliveries.next[entry]
+
+
+def left(bridge, pkt, buf):
+    """DISCONNECT: the other broker says why; a result."""
+    at = pkt[_BODY]
+    end = pkt[_END]
+    try:
+        found = read(buf, at + 1, end)[0] if end > at + 1 else {}
+    except ValueError:
+        return _MALFORMED
+    code = buf[at] if end > at else 0
+    bridge._log(_WARNING, "the other broker leaves (%s)" % reason(code, found))
+    return _LEFT
