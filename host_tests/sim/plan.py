@@ -44,7 +44,8 @@ class Plan:
         if self.is_plain:
             self.settings.upgrade_outgoing_qos = self.settings.queue_qos0_messages = False
             self.settings.allow_duplicate_messages = False
-            self.settings.message_size_limit = self.settings.max_topic_alias = 0
+            self.settings.message_size_limit = 0
+            self.settings.max_topic_alias = 65535 if self.with_options else 0
         self.faults = numbers.choice((0, 1, 1, 2))  # how often connections are lost
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
