@@ -8,5 +8,5 @@ LIMITS = Limits(
     subscriptions=48,
     retained=32,
     messages=64,
-    message_bytes=9984,
+    message_bytes=9856,
 )

@@ -18,7 +18,7 @@ from .configuration import Configuration
 
 # Bytecode (56 KB), the firmware's modules with Wi-Fi and a clock (16 KB), what starts it, and what
 # must stay free for clients
-BESIDE_TABLES = 94_090
+BESIDE_TABLES = 94_290
 BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
 _LOADING = 102_000  # at least: MQTT 5.0 is loaded before the settings say whether it is wanted
 _CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)

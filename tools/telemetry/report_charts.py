@@ -58,10 +58,7 @@ def _lines(boards: tuple[str, ...], bands: bool) -> Spec:
         .transform_calculate(time=_UTC.format("datum.start"))
         .encode(x=_x("start:T"), color=_colours(boards), detail="run:N")
     )
-    y, low = (
-        alt.Y(name, title=None, scale=alt.Scale(zero=False), axis=alt.Axis(format="~g"))
-        for name in ("mean:Q", "min:Q")
-    )
+    y, low = (alt.Y(name, title=None, scale=alt.Scale(zero=False)) for name in ("mean:Q", "min:Q"))
     tips = ["board:N", alt.Tooltip("time:N", title="UTC"), alt.Tooltip("mean:Q", title="value")]
     layers = []
     if bands:

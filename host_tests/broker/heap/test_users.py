@@ -27,7 +27,7 @@ def test_every_client_logs_in(name: str, tmp_path: Path) -> None:
     for number in range(USERS):
         passwd.put(users, f"user{number}", f"secret{number}")
     more = "mqtt_versions 3\n" if name.startswith("ESP32") else ""
-    less = "" if more else "limit message_bytes 9984\n"  # as the board's README says
+    less = "" if more else "limit message_bytes 9856\n"  # as the board's README says
     conf = f"password_file {users}\nlimit users {USERS}\n{more}{less}"
     with closing(Deployed(name, tmp_path, conf)) as board:
         for number in range(limits.connections):

@@ -138,7 +138,7 @@ class TestStatus:
         }
         assert found["clients/connected"] == "1 of 4"
         assert found["slots/messages/high"].endswith(" of 64")
-        assert found["store/messages/bytes"].endswith(" of 9984")
+        assert found["store/messages/bytes"].endswith(" of 9856")
         assert found["slots/messages/refused"] == "0"
         assert not [topic for topic in found if topic.endswith("/limit")]
 

@@ -15,6 +15,10 @@ _NO_KEYS = ("port", "lines", "at", "place", "context")
 TLS = """bridge_cafile bridge_capath bridge_tls_use_os_certs bridge_certfile bridge_keyfile
 bridge_insecure bridge_alpn bridge_ciphers bridge_tls_version bridge_psk bridge_identity"""
 _TRUST = ("bridge_cafile", "bridge_capath", "bridge_tls_use_os_certs")
+_CHOICES = (
+    ("start_type", ("automatic", "lazy", "once")),
+    ("bridge_protocol_version", ("mqttv31", "mqttv311", "mqttv50")),
+)
 _OF_5 = ("bridge_receive_maximum", "bridge_session_expiry_interval", "bridge_max_topic_alias")
 
 
@@ -122,6 +126,14 @@ def check(one, limits, settings):
         raise ValueError("mqtt_versions 5: No Local and RETAIN need its code")
     if 0 < one.bridge_max_packet_size < _SMALLEST:
         raise ValueError("bridge_max_packet_size: 0, or at least %d" % _SMALLEST)
+    for key, choices in _CHOICES:
+        if getattr(one, key) not in choices:
+            raise ValueError("%s: one of %s" % (key, ", ".join(choices)))
+    if one.notifications:
+        for key in ("notification_topic", "remote_clientid", "name"):
+            value = getattr(one, key) or ""
+            if "+" in value or "#" in value:  # it is in the topic of the state message
+                raise ValueError("%s without wildcards, or notifications false" % key)
     if one.bridge_protocol_version != "mqttv50":
         for key in _OF_5:
             if getattr(one, key) != getattr(Options, key):

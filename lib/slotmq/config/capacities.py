@@ -55,7 +55,7 @@ client_id_bytes 64 23 65535
 retained 32 0 65000
 retained_name_bytes 1024 0 1048560
 messages 64 1 65000
-message_bytes 9984 256 67108864
+message_bytes 9856 256 67108864
 message_block 64 16 4096
 deliveries 80 1 65000
 inflight 16 1 65000

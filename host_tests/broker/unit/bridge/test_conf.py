@@ -6,7 +6,7 @@ import scratch
 
 from slotmq import Limits, Settings
 from slotmq.bridge import conf
-from slotmq.bridge.options import address_of, load, options, tls_keys, topic
+from slotmq.bridge.options import address_of, check, load, options, tls_keys, topic
 from slotmq.config import budget, mosquitto_conf, other_keys, reload
 from slotmq.config.settings import ConfError
 
@@ -128,6 +128,9 @@ class TestKeys(unittest.TestCase):
         for value in ("0", "9 2", "1 2 3", "x", ""):
             self.refused(BEGIN + "restart_timeout " + value, 4, "restart_timeout", "expected ")
         self.refused(BEGIN + "password p", 1, "connection", "remote_username for remote_password")
+        for line in ("notification_topic a/#", "remote_clientid a+"):
+            self.refused(f"{BEGIN}{line}\n", 1, "connection", "without wildcards")
+        bridges(BEGIN + "remote_clientid a+\nnotifications false\n")
         two = BEGIN + "clientid c\nconnection two\naddress g\ntopic a\n"
         for line in ("clientid c", "local_clientid local.c"):
             self.refused(two + line, 5, "connection", "a local_clientid that no earlier")
@@ -149,6 +152,13 @@ class TestKeys(unittest.TestCase):
         ):
             self.refused(f"{BEGIN}{key} 5", 1, "connection", f"mqttv50 for {key}")
             self.refused(f"{BEGIN}{key} x", 4, key, "a number")
+
+    def test_a_program_gives_a_word_that_is_none(self):
+        for key in ("start_type", "bridge_protocol_version"):
+            one = options("up", ("h",), (("a",),), **{key: "manual"})
+            with self.assertRaises(ValueError) as caught:
+                check(one, LIMITS, Settings(mqtt_versions=5))
+            self.assertEqual(str(caught.exception).find(key + ": one of "), 0)
 
     def test_each_key_is_in_both_tables(self):
         ours = [line.split()[0] for line in (conf.KEYS + conf.MORE).split("\n")[:-1]]
