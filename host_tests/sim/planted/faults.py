@@ -108,7 +108,8 @@ FAULTS = (
     Fault(
         "a drop is not counted",
         "delivery/routing.py",
-        "    broker.deliveries.refused += 1\n    broker.stats[_DROPPED] += 1\n    return _NONE",
+        "    broker.deliveries.refused += 1\n    broker.stats[_DROPPED] += 1\n"
+        "    if broker.outgoing:\n        broker.outgoing.refused(session)\n    return _NONE",
         "    return _NONE",
     ),
     Fault(
