@@ -26,7 +26,10 @@ _SHOWN = 5  # lines of each kind
 
 @click.command(short_help="Fetch what boards have recorded, over the network or USB.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--broker", "address", type=Address(), help="Fetch from the boards of this broker.")
+@click.option(
+    "--broker", "addresses", type=Address(), multiple=True,
+    help="Fetch from the boards of this broker.",
+)  # fmt: skip
 @port_option
 @click.option(
     "--from",
@@ -46,7 +49,7 @@ _SHOWN = 5  # lines of each kind
 @click.option("--location", metavar="PATH", help="With --port: the ring's folder [as configured].")
 @click.option("--compact", "compacts", is_flag=True, help="Merge small bundles into 8 to 32 MB.")
 def harvest(
-    folder: Path, address: tuple[str, int] | None, device: str | None, copied: Path | None,
+    folder: Path, addresses: tuple[tuple[str, int], ...], device: str | None, copied: Path | None,
     user: str | None, boards: tuple[str, ...], set_time: bool, delete: bool, location: str | None,
     compacts: bool, password_file: Any, cafile: str | None,
 ) -> None:  # fmt: skip
@@ -67,7 +70,9 @@ def harvest(
     """
     from .manifest import locked
 
-    report = None
+    if len(addresses) > 1:
+        raise click.UsageError("one --broker at a time")
+    report, address = None, next(iter(addresses), None)
     ways = {"--broker": address, "--port": device, "--from": copied}
     given = [option for option, value in ways.items() if value is not None]
     by_cable = given == ["--port"] or not (given or compacts)

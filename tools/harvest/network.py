@@ -61,27 +61,44 @@ class Ring(Client):
     def __init__(self, address: tuple[str, int], login: Login) -> None:
         super().__init__(address, login)
         self._reply = f"slotmq/harvest/{uuid.uuid4().hex[:12]}"  # none below $ is let
+        self._heads: dict[str, Head] = {}
+        self._has_asked = False
+        self._client.on_message = self._received
         self.subscribe(self._reply, 1)
 
+    def _received(self, _client: Any, _data: Any, message: Any) -> None:
+        head = message.topic.endswith("/head") and _head(message.topic, message.payload)
+        if head:
+            self._heads = self._heads | {head.board: head}
+        self.events.put(("message", message))
+
     def heads(self, quiet: float = _QUIET_S) -> dict[str, Head]:
-        """What every board has now, by its id."""
-        found: dict[str, Head] = {}
+        """What every board has now, by its id. Boards announce what changes, so only the first
+        call waits."""
+        if not self._has_asked:
+            self._ask_for_heads(quiet)
+        return self._heads
+
+    def _ask_for_heads(self, quiet: float) -> None:
         self._client.subscribe(f"{ROOT}/+/head", 1)
         left, answered = _TIMEOUT_S, False
         while True:
             try:
-                kind, message = self.events.get(timeout=left)
+                kind, _ = self.events.get(timeout=left)
             except Empty:
                 break
             answered = answered or kind == "subscribe"
-            if kind == "message" and message.topic.endswith("/head"):
-                head = _head(message.topic, message.payload)
-                found |= {head.board: head} if head else {}
-            left = (quiet if found else _FIRST_S) if answered else _TIMEOUT_S
+            left = (quiet if self._heads else _FIRST_S) if answered else _TIMEOUT_S
         if not answered:
             raise ToolError(self._unreachable("no answer"))
-        self._client.unsubscribe(f"{ROOT}/+/head")
-        return found
+        self._has_asked = True
+
+    def is_lost(self) -> bool:
+        """Has the broker closed the connection since the last request? Drops other events."""
+        kinds = []
+        while not self.events.empty():
+            kinds.append(self.events.get()[0])
+        return "disconnect" in kinds
 
     def fetch(self, board: str, segment: int, begin: int, end: int | None) -> Iterator[bytes]:
         """Its bytes from `begin` to `end` or as far as they go, in order; Gone."""

@@ -42,6 +42,8 @@ class Field:
     only: frozenset[str] = frozenset()  # boards; none: all
     _until: dict[tuple[Address, str], float] = field(default_factory=dict)  # when to ask again
     _has_answered: bool = False
+    # One connection for all rounds: a board that records has a record of each connection
+    _rings: dict[Address, network.Ring] = field(default_factory=dict)
 
     def fetch(self, folder: Path) -> None:
         """Put what is new into the harvest folder; ToolError if no broker has ever answered."""
@@ -52,6 +54,7 @@ class Field:
                     self._fetch(broker, folder)
                     self._has_answered = True
                 except ToolError as error:
+                    self._leave(broker)
                     failed.append((broker, error))
         if len(failed) == len(self.brokers) and not self._has_answered:
             raise failed[0][1]
@@ -59,10 +62,10 @@ class Field:
             self._leave_out(broker, "", str(why))
 
     def _fetch(self, broker: Address, folder: Path) -> None:
-        with locked(folder) as manifest, closing(network.Ring(broker, self.login)) as ring:
+        with locked(folder) as manifest:
             skip = {b for b in self.silent(broker) if b}
             report = collect.over_network(
-                ring, self.only, Store(manifest), f"mqtt://{broker[0]}:{broker[1]}",
+                self._ring(broker), self.only, Store(manifest), f"mqtt://{broker[0]}:{broker[1]}",
                 lambda _percent: None, skip=skip, open_ones=False,
             )  # fmt: skip
         for board in report.silent:
@@ -70,6 +73,22 @@ class Field:
             self._leave_out(broker, board, about)
         for text in (*report.gone, *report.bad):
             click.echo(shown(text), err=True)
+
+    def _ring(self, broker: Address) -> network.Ring:
+        if (ring := self._rings.get(broker)) and not ring.is_lost():
+            return ring
+        self._leave(broker)
+        self._rings[broker] = network.Ring(broker, self.login)
+        return self._rings[broker]
+
+    def _leave(self, broker: Address) -> None:
+        if ring := self._rings.pop(broker, None):
+            ring.close()
+
+    def close(self) -> None:
+        """Disconnect from all brokers."""
+        for broker in list(self._rings):
+            self._leave(broker)
 
     def silent(self, broker: Address) -> set[str]:
         """Boards that are left out now."""
@@ -91,7 +110,7 @@ def run(
     """Until Ctrl-C, or after so many seconds; once, if `every` is None. ToolError if no broker
     answers at the start."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    with lake.made().locked("live"), suppress(KeyboardInterrupt):
+    with lake.made().locked("live"), closing(field), suppress(KeyboardInterrupt):
         while True:
             begun = time.monotonic()
             field.fetch(harvest)

@@ -186,6 +186,7 @@ def test_location_overrides_the_boards_configuration(
 def test_options_that_do_not_go_together(folder: Folder) -> None:
     for options, complaint in (
         (["--port", "x", "--broker", "y"], "not both"),
+        (["--broker", "x", "--broker", "y"], "one --broker at a time"),
         (["--port", "x", "--set-time"], "--set-time needs --broker"),
         (["--port", "x", "--board", "aa"], "--board needs --broker"),
         (["--broker", "x", "--delete"], "--delete needs --port"),

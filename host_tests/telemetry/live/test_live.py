@@ -168,6 +168,37 @@ def test_a_board_or_a_broker_that_is_away_keeps_nobody_waiting(
             each.close()
 
 
+def test_rounds_with_nothing_new_leave_no_records(tmp_path: Path) -> None:
+    run, address = begin(tmp_path, "cpython", "remote_admin true")
+    field = live.Field([address], Login())
+    harvest = tmp_path / "harvest"
+    sensor = join(address, "sensor")
+    sensor.publish("t/1", b"1.5", 1)
+
+    def newest() -> int:
+        field.fetch(harvest)
+        (ring,) = field._rings.values()
+        return max((head.next for head in ring.heads().values()), default=0)
+
+    try:
+        deadline = time.monotonic() + 60
+        while not newest():
+            assert time.monotonic() < deadline
+        first = field._rings[address]
+        time.sleep(2.5)  # the records of this connection are flushed
+        before = newest()
+        for _ in range(4):
+            time.sleep(1)
+            assert newest() == before
+        assert field._rings[address] is first
+        run.stop()
+        field.fetch(harvest)
+        assert not field._rings, "a connection that is lost is made anew"
+    finally:
+        field.close()
+        sensor.sock.close()
+
+
 def test_no_broker_at_the_start_is_an_error(tmp_path: Path, field: BrokerProcess) -> None:
     tables = Tables(tmp_path, field)
     tables.field = live.Field([("127.0.0.1", 1)], Login())
