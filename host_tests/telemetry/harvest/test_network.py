@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
+from slotmq_tools.cli import main
 from slotmq_tools.harvest import network
 
 from .conftest import A, Attach, B, Folder, identities, recorder
@@ -297,7 +298,10 @@ def test_set_time_warns_if_the_message_was_slow(
 def test_no_boards_and_no_broker(attach: Attach, harvest: Harvest, tmp_path: Path) -> None:
     said = harvest(status=1).output
     assert "remote_admin true" in said and "after `record_flush_interval` (10 s)" in said
-    gone = harvest("--broker", "127.0.0.1:1", status=1).output
+    words = ["harvest", str(tmp_path / "field"), "--broker", "127.0.0.1:1"]
+    done = CliRunner().invoke(main, words)
+    gone = done.output
+    assert done.exit_code == 1
     assert gone.count("\n") == 1 and "no MQTT at 127.0.0.1:1" in gone
 
 
