@@ -32,6 +32,18 @@ def test_older_clients_get_the_message_without_its_properties(mqtt5, topic, leve
 
 @OLDER
 @pytest.mark.parametrize("qos", QOS)
+def test_the_packet_size_of_a_client_that_has_left_holds_for_no_other(mqtt5, topic, level, qos):
+    writer = mqtt5.connect()
+    mqtt5.connect(maximum_packet_size=60).disconnect()
+    reader = mqtt5.older(level=level)  # in its slot
+    reader.subscribe(topic, qos=qos)
+    for payload in (b"y" * 100, b"z" * 5000):
+        writer.publish(topic, payload, qos, **PROPERTIES)
+        reader.receive(topic, payload, qos)
+
+
+@OLDER
+@pytest.mark.parametrize("qos", QOS)
 def test_newer_clients_get_a_message_of_older_ones_with_no_properties(mqtt5, topic, level, qos):
     reader = mqtt5.connect(topic_alias_maximum=5)
     reader.subscribe(topic, qos=qos, subscription_id=3)

@@ -97,6 +97,7 @@ def _accept(broker, conn, fields, will, present):
         fields.v5.opened(broker, conn, fields, present)
     else:
         if broker.five:
+            broker.five.packet_max[conn] = 0  # of the client that had this slot before
             broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.kind)
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker.log_mask & _NOTICE:
