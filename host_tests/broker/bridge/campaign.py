@@ -75,9 +75,8 @@ class Mosquitto:
         self._folder = folder
         always = (f"listener {self.address[1]} 127.0.0.1", "allow_anonymous true")
         kept = ("persistence true", f"persistence_location {folder}/")
-        # With a window it may leave QoS 1 messages in the queue of a subscriber.
-        more = ("max_inflight_messages 0", "max_queued_messages 0", "set_tcp_nodelay true")
-        self._conf = conf(folder, *always, *kept, *more, f"user {getpass.getuser()}")
+        more = ("set_tcp_nodelay true", f"user {getpass.getuser()}")
+        self._conf = conf(folder, *always, *kept, *more)
         self.kills = 0
         self.start()
 
@@ -255,6 +254,7 @@ class Flow(threading.Thread):
         self._publisher = Publisher(source.address, f"{name}-from")
         self._sent: dict[str, list[bytes]] = {topic: [] for topic in self.topics.values()}
         self._messages = messages
+        self._is_ahead = threading.Event()
         # What mosquitto sends again, to the bridge or to the subscriber
         self._faults = [self._subscriber.released.again] if witness else []
         if witness and isinstance(source, Mosquitto):
@@ -264,7 +264,9 @@ class Flow(threading.Thread):
     def run(self) -> None:
         for k in range(self._messages):
             while k > self._last_that_came() + AHEAD:
+                self._is_ahead.set()
                 time.sleep(0.01)
+            self._is_ahead.clear()
             qos = 1 + k % 2
             topic, payload = self.topics[qos], b"%d" % k
             self._publisher.publish(topic, payload, qos)
@@ -273,6 +275,10 @@ class Flow(threading.Thread):
 
     def _last_that_came(self) -> int:
         return min(int(came[-1]) if came else 0 for came in self._subscriber.came.values())
+
+    def is_ahead(self) -> bool:
+        """Does the publisher wait, since so many messages do?"""
+        return self._is_ahead.is_set()
 
     def count(self) -> int:
         return sum(map(len, self._sent.values()))

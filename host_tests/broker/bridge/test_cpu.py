@@ -15,7 +15,6 @@ from .network import Collector, publisher
 pytestmark = pytest.mark.nightly
 COUNT, WINDOW = 20000, 20
 PAYLOAD = b"x" * 64
-NO_QUEUE = "max_inflight_messages 0\nmax_queued_messages 0\n"  # mosquitto would drop
 
 
 class Meter:
@@ -24,12 +23,12 @@ class Meter:
     def __init__(self, who: str, folder: Path, prefix: str, qos: int, stack: ExitStack) -> None:
         for name in ("here", "there"):
             (folder / name).mkdir(parents=True)
-        there = BrokerProcess(PEER, NO_QUEUE, folder / "there")
+        there = BrokerProcess(PEER, "", folder / "there")
         stack.callback(there.stop)
         host, port = there.address
         text = f"connection up\naddress {host}:{port}\ntopic b/# out {qos}{prefix}\n"
         text += "remote_clientid edge\n"
-        self.here = BrokerProcess(who, (NO_QUEUE if who == PEER else "") + text, folder / "here")
+        self.here = BrokerProcess(who, text, folder / "here")
         stack.callback(self.here.stop)
         state = "$SYS/broker/connection/edge/state"
         with ExitStack() as first:

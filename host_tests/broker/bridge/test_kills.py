@@ -9,7 +9,7 @@ import pytest
 from slotmq_tools.codec import PUBCOMP, PUBREC, PUBREL, Reader
 
 from ..wire.process import PEER
-from .campaign import Flow, Killed, bridge, campaign, subscribed, wait_until
+from .campaign import Flow, Killed, Mosquitto, bridge, campaign, subscribed, wait_until
 from .network import TIMEOUT_S, Link
 
 RUNS = [
@@ -62,6 +62,26 @@ def test_it_is_killed_in_the_midst_of_qos_2_both_ways(tmp_path: Path) -> None:
     for broker in (here, there):
         broker.stop()
     gate.close()
+
+
+def test_mosquitto_as_it_is_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    """Messages wait for it at each of five restarts, more than the 20 that it takes at a time."""
+    there = Mosquitto(tmp_path / "there")
+    here = Killed(tmp_path / "here", "cpython", *bridge(there.address))
+    flow = Flow("out", here, there, 2400)
+    wait_until(lambda: subscribed(there), "the bridge to subscribe")
+    flow.start()
+    for _ in range(5):
+        count = flow.count()
+        wait_until(lambda count=count: flow.count() > count + 50, "the publisher", [flow])
+        there.stop()
+        wait_until(flow.is_ahead, "messages that wait", [flow])
+        there.start()
+    flow.join(TIMEOUT_S)
+    wait_until(flow.has_all, "the last messages", [flow])
+    assert flow.close()[1] == 0
+    here.stop()
+    there.stop()
 
 
 @pytest.mark.nightly

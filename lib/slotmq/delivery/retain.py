@@ -91,7 +91,8 @@ def _scan_slots(broker, session, sub, text, n):
     names = retained.names
     work = broker.work
     conn = broker.sessions.conn[session]
-    five = broker.conns.level[conn] > 4 and broker.five  # at level 6 there is a packet_max
+    level = broker.conns.level[conn]
+    five = level > 4 and broker.five
     has_more = five and (five.identifier[sub] or five.packet_max[conn])
     is_plain = not (subs.qos[sub] or broker.acl or has_more)
     slot = subs.scan[sub] - 1
@@ -101,7 +102,7 @@ def _scan_slots(broker, session, sub, text, n):
         msg = msgs[slot]
         if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
             if not (
-                is_plain and _put(broker, conn, msg, five) or deliver(broker, session, sub, msg)
+                is_plain and _put(broker, conn, msg, level == 5) or deliver(broker, session, sub, msg)
             ):
                 break
         slot += 1

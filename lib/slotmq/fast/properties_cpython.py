@@ -487,7 +487,7 @@ def _way(broker, conn, topic, size):
     conns = broker.conns
     five = broker.five
     level = conns.level[conn]
-    if level > 5 or size >> 14 or conns.tx_end[conn] + size > conns.tx_limit[conn]:
+    if level == 6 or size >> 14 or conns.tx_end[conn] + size > conns.tx_limit[conn]:
         return -2
     if level != 5:
         return -1

@@ -133,7 +133,7 @@ def fits(c, g5, sender: int, slot: int, cut: int) -> int:
             if not conn ^ sender or size >> 14:
                 return 0
             k = ptr8(int(o) - o[_C_LEVEL])[conn]
-            if k > 5:
+            if not k ^ 6:
                 return 0
             if not k ^ 5:
                 k = ptr32(int(g) - g[_G_LARGEST])[conn]

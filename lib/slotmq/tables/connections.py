@@ -58,9 +58,8 @@ class Connections:
         self.quota = [[_NONE, 0, 0, None]] * n
         self.state = bytearray(n)
         self.session = u16(n, _NONE)
-        self.level = bytearray(
-            n
-        )  # protocol level: 3 is MQTT 3.1, 4 is 3.1.1; 6: 3.1.1 with packet_max
+        # Protocol level: 3 is MQTT 3.1, 4 is 3.1.1; 6 and 7 are of bridges, see bridge/link.py
+        self.level = bytearray(n)
         self.reason = bytearray(n)  # why it is ending
         self.opened = i32(n)  # tenths of a second
         self.last_activity = i32(n)  # tenths of a second: when the client last sent something

@@ -14,7 +14,7 @@ _RAP = const(8)
 _SEVERAL = const(-1)
 _OWN = const(16)  # flag of a delivery to its publisher; 0x30, PUBLISH, has the same bit
 _NOT_OWN = const(4 | 16)  # No Local of a client, of a bridge
-_PLAIN = const(1)
+_OTHER = const(4)  # of subscriptions.kind
 _BY = const(64)
 _QUEUED = const(0)
 _RELEASED = const(3)
@@ -159,7 +159,7 @@ def drain(broker, session):
     most = broker.five.receive_max[conn]
     if broker.deliveries.count[7]:
         most = routing.ask_quota(broker, session, most, 0, 0, -1, most)
-    is_plain = broker.subscriptions.kind[session] & _PLAIN
+    is_plain = not broker.subscriptions.kind[session] & _OTHER
     while sessions.cursor[session] != _NONE:
         if is_plain and not send(broker.tables, session, conn, most):
             break
