@@ -53,7 +53,7 @@ _RETAIN_AVAILABLE = const(0x25)
 _PACKET_LIMIT = const(0x27)
 _LIMITED = const(6)  # levels: 3.1.1 with packet_max, or with receive_max only
 _COUNTED = const(7)
-_WINDOW = const(20)  # mosquitto drops more QoS 2 messages, and 3.1.1 has no word for that
+_UNDER_WAY = const(20)  # mosquitto drops more QoS 2 messages, and 3.1.1 has no word for that
 _PLAIN = const(1)  # of Subscriptions.kind
 _BRIDGE = const(2)
 _OTHER = const(4)
@@ -564,8 +564,8 @@ class Bridge:
         most = self.options.bridge_max_packet_size
         window = self.broker.deliveries.window[0]
         five.receive_max[conn] = window
-        if window > _WINDOW and not self.broker.settings.max_inflight_messages:
-            five.receive_max[conn] = _WINDOW
+        if window > _UNDER_WAY and not self.broker.settings.max_inflight_messages:
+            five.receive_max[conn] = _UNDER_WAY
             self.broker.conns.level[conn] = _COUNTED
         five.packet_max[conn] = most and max(most - self.growth, 1)
         kind = 0
