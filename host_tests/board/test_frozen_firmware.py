@@ -1,5 +1,7 @@
 """Firmware with the broker frozen by boards/RPI_PICO_W/manifest.py: deploy, clients, free heap."""
 
+import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,9 @@ def start(broker):
 CLIENTS = 4
 REPORT = "slotmq: safe mode: a deploy of slotmq was interrupted"
 SETTLED = 5  # messages of APP until modules loaded on demand are unloaded
+# The machine code of a function
+NATIVE = re.compile(r"fun_data_(\w+)\[\d+\] [^=\n]+\.text[^=\n]+= \{(.*?)\n\};", re.DOTALL)
+LOAD, OVER = 0x4800, 0xE001  # ldr rN, [pc, #0]; b over the constant
 FREE_MIN = 120_000  # bytes; with the code in files 73,000 are free
 
 
@@ -82,6 +87,28 @@ def test_four_clients_are_served_and_the_code_takes_no_heap(board: Deployed) -> 
     clients[0].subscribe("free", qos=0)
     free = [int(clients[0].receive_many(1)[0].payload) for _ in range(SETTLED)]
     assert free[-1] >= FREE_MIN, free
+
+
+def constants(code: str) -> list[int]:
+    """What such a function reads from within its code."""
+    data = bytes(int(each, 16) for each in code.replace("\n", "").split(",") if each.strip())
+    return [
+        struct.unpack_from("<I", data, at + 4)[0]
+        for at in range(0, len(data) - 8, 2)
+        if struct.unpack_from("<H", data, at)[0] & ~0x700 == LOAD
+        and struct.unpack_from("<H", data, at + 2)[0] == OVER
+    ]
+
+
+def test_no_native_function_depends_on_where_it_lies(tmp_path: Path) -> None:
+    """At an odd multiple of 2 such a constant is 0xE001 and the lower half of what it should be.
+    That is right for the first one, how many arguments there must be: the most is in the upper."""
+    found = {
+        name: constants(code) for name, code in NATIVE.findall(frozen.content(NAME, tmp_path))
+    }
+    assert len(found) > 50
+    assert all(first >> 17 == first >> 1 & 0x7FFF for first, *_ in found.values()), found
+    assert {name: more for name, (_, *more) in found.items() if more} == {}
 
 
 def test_frozen_code_goes_before_files_in_lib(board: Deployed) -> None:

@@ -61,12 +61,12 @@ def append(c, session, msg, flags):
 
 
 # Queues msg for the route entries i..end at the lower of qos and the granted QoS. -> the
-# first that has QoS 0 or no space, or end. msg 0xFFFF: only checks. qos _ANY | flags: append().
+# first that has QoS 0 or no space, or end. msg -1: only checks. qos _ANY | flags: append().
 @micropython.viper
 def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
     count = ptr32(int(o) - o[_D_COUNT])
     window = ptr32(int(o) - o[_D_WINDOW])
-    if not msg ^ _NONE and count[_IN_USE] + end - i > count[_QUOTA_DELIVERIES]:
+    if not msg + 1 and count[_IN_USE] + end - i > count[_QUOTA_DELIVERIES]:
         return i
     while i < end and count[_FIRST_FREE] ^ _NONE:
         session = pool[i] >> 2
@@ -84,7 +84,7 @@ def fan(o: ptr32, pool: ptr16, i: int, end: int, msg: int, qos: int) -> int:
                 return i
             flags <<= 1
         i += 1
-        if not msg ^ _NONE:
+        if not msg + 1:
             continue
         o[_LAST] = entry = count[_FIRST_FREE]
         nexts = ptr16(int(o) - o[_D_NEXT])

@@ -22,11 +22,13 @@ def crc_start(state):
 @micropython.viper
 def crc_add(state: ptr32, buf: ptr8, off: int, n: int):
     crc = state[0]
+    low = 1
+    low = (low << 28) - 1
     n += off
     while off < n:
         crc ^= buf[off]
-        crc = (crc >> 4) & 0xFFFFFFF ^ state[(crc & 15) + 1]
-        crc = (crc >> 4) & 0xFFFFFFF ^ state[(crc & 15) + 1]
+        crc = (crc >> 4) & low ^ state[(crc & 15) + 1]
+        crc = (crc >> 4) & low ^ state[(crc & 15) + 1]
         off += 1
     state[0] = crc
 

@@ -297,7 +297,7 @@ def accept(c, conn: int, slot: int, buf) -> int:
     i = ptr16(int(o) - o[_R_FIRST])[slot] - (o[_POOL] >> 1)
     end = ptr16(int(o) - o[_R_END])[slot] - (o[_POOL] >> 1)
     if i < end:
-        if int(fan(c, c, i, end, _NONE, qos)) ^ end:
+        if int(fan(c, c, i, end, -1, qos)) ^ end:
             return 0
         # If a session may exceed its quota, delivery/routing.py checks it.
         size = p[_END] - p[_PAYLOAD]

@@ -51,7 +51,8 @@ def make(out, block, topics, clients, sessions, _names=None, more=()):
 def add_all(now: int, conn: int, c, names, buf, at: int, end: int) -> int:
     o = ptr32(c)
     b = ptr8(buf)
-    o[_TICKS] = (now - o[_BEGAN]) & 0x3FFFFFFF
+    n = 1 << 29
+    o[_TICKS] = (now - o[_BEGAN]) & (n + n - 1)
     o[_CLIENT] = ptr16(int(o) - o[_O_SESSIONS])[conn]
     while at < end:
         first = b[at]
@@ -99,6 +100,8 @@ def add(s: int, crc: int, o: ptr32, b: ptr8, at: int, n: int, how: int):
     s = int(b) + at
     end = s + n
     is_header = how
+    low = 1
+    low = (low << 28) - 1
     if how:
         o[_IDS] = o[_TOPIC_ID] << 16 | o[_CLIENT]
         crc = -1
@@ -110,8 +113,8 @@ def add(s: int, crc: int, o: ptr32, b: ptr8, at: int, n: int, how: int):
             if how:
                 ptr8(d)[0] = ptr8(s)[0]
                 d += 1
-            crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
-            crc = (crc >> 4) & 0xFFFFFFF ^ crcs[(crc & 15) + 1]
+            crc = (crc >> 4) & low ^ crcs[(crc & 15) + 1]
+            crc = (crc >> 4) & low ^ crcs[(crc & 15) + 1]
             s += 1
         if not is_header:
             break

