@@ -169,8 +169,8 @@ class Quick:
         data = self.options.data
         d, s, _, _ = broker.tables
         last = broker.five.shares.last[data[group]]
-        best = (-1, -1)
-        chosen = -1
+        online = 2 if qos else 8
+        best = chosen = -1
         at = group + 3
         while at < data[group + 2]:
             entry, sub, n = data[at : at + 3]
@@ -178,15 +178,17 @@ class Quick:
             rank = 1 if sub < last else 0
             waiting = s.queued[session] - d.window[_MAX_QUEUED]
             if s.conn[session] != _NONE:
-                rank += 2 if qos else 8
+                rank += online
                 waiting += s.inflight[session] - d.window[_MAX_INFLIGHT]
             if waiting < 0:
                 rank += 4
             elif waiting < d.count[_MORE_QUEUED]:
                 return -1
-            if (rank, sub) > best:
-                best = rank, sub
+            if rank > best:
+                best = rank
                 chosen = at
+            if rank == 5 + online:
+                break  # the next in turn, since those behind it have lower slots
             at += 3 + (n + 1) // 2
         return chosen
 

@@ -293,30 +293,34 @@ def choose(c, g5, slot: int) -> int:
     group = data[at + 1]
     if not group ^ data[at + 2]:
         return 1
-    window = ptr32(int(o) - o[_D_WINDOW])
+    online = 2 if p[_FLAGS] else 8
+    inflight = ptr32(int(o) - o[_D_WINDOW])[_MAX_INFLIGHT]
+    queued = ptr32(int(o) - o[_D_WINDOW])[_MAX_QUEUED]
     more = ptr32(int(o) - o[_D_COUNT])[_MORE_QUEUED]
     k = p[_END] - p[_PAYLOAD] + ptr16(int(o) - o[_R_LEN])[slot]
     if not int(is_loose(c, k)):
         return 0
     while group ^ data[at + 2]:
         last = ptr16(int(g) - g[_G_LAST])[data[group]]
-        chosen = rank = 0
+        rank = -1
         k = group + 3
-        while k < data[group + 2]:
+        end = data[group + 2]
+        while k < end:
             session = data[k] >> 2
-            sub = data[k + 1]
-            fit = 1 if sub < last else 0  # also if there is no last one
-            waiting = ptr16(int(o) - o[_S_QUEUED])[session] - window[_MAX_QUEUED]
+            fit = 1 if data[k + 1] < last else 0  # also if there is no last one
+            waiting = ptr16(int(o) - o[_S_QUEUED])[session] - queued
             if ptr16(int(o) - o[_S_CONN])[session] ^ _NONE:
-                fit += 2 if p[_FLAGS] else 8
-                waiting += ptr16(int(o) - o[_S_INFLIGHT])[session] - window[_MAX_INFLIGHT]
+                fit += online
+                waiting += ptr16(int(o) - o[_S_INFLIGHT])[session] - inflight
             if waiting < 0:
                 fit += 4
             elif waiting < more:
                 return 0
-            if not chosen or fit > rank or not fit ^ rank and sub > data[chosen + 1]:
+            if fit > rank:
                 chosen = k
                 rank = fit
+                if not fit ^ (5 + online):
+                    break  # the next in turn, since those behind it have lower slots
             k += 3 + ((data[k + 2] + 1) >> 1)
         k = data[group + 1]
         data[at + 3 + k] = chosen

@@ -10,7 +10,8 @@
 #   data    [receivers] [where groups begin] [end] [record of each receiver] record ... group ...
 #           from at[slot] on
 #   record  [session << 2 | QoS] [subscription, or MANY] [n] [n bytes in words]
-#   group   [its slot in Shares] [which receiver it is] [end] record of each member
+#   group   [its slot in Shares] [which receiver it is] [end] record of each member, the last
+#           subscription first
 #
 # The n bytes are the identifiers of all matches of the receiver, as properties. The subscription
 # is the one that has the identifier, of a member its own; MANY: it has several identifiers.
@@ -93,20 +94,17 @@ class OptionRoutes:
         subs = self.subs
         best = subs.best
         work = 0
-        last = _NONE
         for i in range(first, end):
             sub = subs.pool[i]
             session = subs.session[sub]
-            share = subs.share[sub]
             found = best[session]
             if self.broker.five.options[sub] & _NOT_OWN or found & _MEMBER:
                 return False
-            if share != _NONE:
+            if subs.share[sub] != _NONE:
                 if found or self.broker.acl:
                     return False
                 best[session] = _MEMBER
-                work += share != last
-                last = share
+                work += 1
             else:
                 work += found > 0
                 best[session] = max(found & 3, subs.qos[sub] + 1) | (_MANY if found else 0)
@@ -148,12 +146,20 @@ class OptionRoutes:
         self.data[start] = share
         self.data[start + 1] = which
         self.top += 3
-        for k in range(i, end):
-            sub = subs.pool[k]
-            if subs.share[sub] == share:
-                at = self.top
-                self._add_record(subs.session[sub] << 2 | subs.qos[sub], k, end)
-                self.data[at + 1] = sub
+        below = _NONE
+        while True:
+            found = end
+            for k in range(i, end):
+                sub = subs.pool[k]
+                if subs.share[sub] == share and sub < below:
+                    if found == end or sub > subs.pool[found]:
+                        found = k
+            if found == end:
+                break
+            below = subs.pool[found]
+            at = self.top
+            self._add_record(subs.session[below] << 2 | subs.qos[below], found, end)
+            self.data[at + 1] = below
         self.data[start + 2] = self.top
 
     def _add_record(self, entry, i, end):
