@@ -38,6 +38,11 @@ class Folder:
             raise ToolError(f"{self.url} is not on this computer")
         return Path(self.url, name)
 
+    def arrow(self, name: str) -> fs.FileSystem:
+        """A folder in it, as Arrow's own threads read it."""
+        system, root = _system(self.url) if self.is_remote else (fs.LocalFileSystem(), self.url)
+        return fs.SubTreeFileSystem(f"{root}/{name}", system)
+
     def open(self, name: str) -> Any:
         """A file to read from, at any place."""
         if not self.is_remote:

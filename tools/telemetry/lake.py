@@ -134,10 +134,15 @@ class Lake:
         names = ("path", "size_bytes")
         return dict(zip(*(there.column(name).to_pylist() for name in names), strict=True))
 
+    def dataset(self, table: Table) -> Any:
+        """A table that Arrow reads by itself. With deltalake's own file system its threads call
+        Python, which aborts the process if that ends meanwhile."""
+        return self.need(table).to_pyarrow_dataset(filesystem=self.folder.arrow(table.name))
+
     def rows(self, table: Table) -> pa.Table:
         """All of a table, which has few."""
         try:
-            return self.need(table).to_pyarrow_table()
+            return self.dataset(table).to_table()
         except (DeltaError, OSError, pa.ArrowException) as error:
             raise ToolError(f"{self.folder}/{table.name} cannot be read: {_line(error)}") from None
 

@@ -98,7 +98,7 @@ class Silver:
         return self._sent[board]
 
     def _rows(self, table: Any, board: str) -> pa.Table:
-        found = self._lake.need(table).to_pyarrow_dataset()
+        found = self._lake.dataset(table)
         return found.to_table(filter=pc.field("board") == board).select(table.schema.names).cast(
             table.schema
         )  # fmt: skip

@@ -147,7 +147,7 @@ class Tables:
         if self._lake.open(BRONZE) is None:
             return set()
         wanted = [self.ids[name] for name in self.shown]
-        there = self._lake.need(BRONZE).to_pyarrow_dataset()
+        there = self._lake.dataset(BRONZE)
         names = ["board", "harvested_ms"]
         found = set()
         for batch in there.to_batches(columns=names, filter=pc.field("board").isin(wanted)):

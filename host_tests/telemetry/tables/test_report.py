@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner, Result
 from deltalake import write_deltalake
+from pyarrow import fs
 
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
@@ -103,6 +104,13 @@ def test_values_that_no_axis_can_show_are_left_out(tmp_path: Path) -> None:
     assert charts(page).keys() == {"fine", "none"}
     assert [row["mean"] for row in values(charts(page)["none"])] == [5.0]
     assert "<td>-1.7e+308</td>" in page and "falls steadily, by 1.7e+308 a day" in page
+
+
+def test_arrow_reads_tables_without_python(tmp_path: Path) -> None:
+    """Its threads end after Python has; one that calls Python then aborts the process."""
+    lake = Lake(tmp_path)
+    lake.commit(GOLD["boards"], ())
+    assert not isinstance(lake.dataset(GOLD["boards"]).filesystem.base_fs, fs.PyFileSystem)
 
 
 def test_a_missing_table_is_one_line(tmp_path: Path) -> None:
