@@ -36,6 +36,7 @@ EVENTS = {
     10: "time passes",
 }
 QUALITIES = {1: "rtc", 2: "message", 3: "harvester", 4: "ntp"}
+TORN = "torn record"  # as power cuts leave one
 GAPS = {1: "overwritten", 2: "ring full", 3: "write failed"}
 
 _HEADER = struct.Struct("<4sBBH8sIIII")
@@ -118,12 +119,12 @@ def _end(view: memoryview, at: int, stop: int) -> str | None:
     if used == 0:
         return None
     if used < RECORD_SIZE and (used < 6 or length > used):
-        return "torn record"
+        return TORN
     if length == ERASED_LENGTH:
         return "bytes behind the end"
     if length < RECORD_SIZE:
         return "bad length"
-    return "torn record" if length > used else "bad CRC"
+    return TORN if length > used else "bad CRC"
 
 
 def scan(data: bytes) -> Scan:

@@ -3,7 +3,6 @@ losses.py do the work."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from ..harvest import segments as s
 from .anchors import NTP, Anchor
 from .clock import Boot, Stretch
 from .corrections import Corrections
-from .losses import NO_SEGMENT, QUARANTINED, Hole, Told, losses
+from .losses import NO_SEGMENT, QUARANTINED, TO_THE_END, Hole, Told, losses
 from .own_clock import Believed
 
 if TYPE_CHECKING:
@@ -63,8 +62,7 @@ def loss_rows(records: Records, times: Times, bad: list[Row]) -> Iterator[Row]:
     _, ends = records.runs(records.boot)
     last = {int(records.boot[i]): i for i in ends}
     lasts = {boot: int(records.seq[i]) for boot, i in last.items()}
-    torn = {*_torn(records, bad, behind, last)}
-    for loss in losses(holes, lasts, [*_told(records, bad)], torn):
+    for loss in losses(holes, lasts, [*_told(records, lasts, bad)]):
         hole, after, before = loss.hole, None, None
         if (i := behind.get((hole.boot, hole.first))) is not None:
             before = times.at(i)
@@ -79,32 +77,18 @@ def loss_rows(records: Records, times: Times, bad: list[Row]) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def _told(records: Records, bad: list[Row]) -> Iterator[Told]:
+def _told(records: Records, lasts: dict[int, int], bad: list[Row]) -> Iterator[Told]:
+    reach = dict(lasts)
     for i in np.flatnonzero(records.type == s.GAP).tolist():
         boot, first, count, segment = s.LOSS.unpack(records.payload(i))
         flags = int(records.flags[i])
-        yield Told(boot, first, count, s.GAPS.get(flags, f"reason {flags}"), segment)
-    for row in bad:
-        if row["seq"] is not None:
-            yield Told(row["boot"], row["seq"], 1, QUARANTINED, NO_SEGMENT)
-
-
-def _torn(
-    records: Records, bad: list[Row], behind: dict[tuple[int, int], int], last: dict[int, int]
-) -> Iterator[tuple[int, int]]:
-    """Boots, and the numbers behind which the rest of a segment could not be read."""
-    holes: dict[int, list[int]] = defaultdict(list)  # the records behind them
-    for (boot, _), i in behind.items():
-        holes[boot].append(i)
-    for boot, segment in {
-        (row["boot"], row["segment"])
-        for row in bad if row["seq"] is None and row["segment"] is not None
-    }:  # fmt: skip
-        own = holes[boot]
-        at = bisect_right(own, segment, key=lambda i: int(records.segment[i]))
-        if at < len(own) and (records.first[own[at]] or records.segment[own[at] - 1] <= segment):
-            yield boot, int(records.hole[own[at]])
-        elif boot not in last:
-            yield boot, 0
-        elif records.segment[last[boot]] <= segment:
-            yield boot, int(records.seq[last[boot]]) + 1
+        told = Told(boot, first, count, s.GAPS.get(flags, f"reason {flags}"), segment)
+        reach[boot] = max(reach.get(boot, -1), told.last or -1)
+        yield told
+    for row in (row for row in bad if row["first_seq"] is not None):
+        boot, first, last = row["boot"], row["first_seq"], row["last_seq"]
+        if last is not None or first <= reach.get(boot, -1):
+            count = 1 if last is None else last - first + 1
+            yield Told(boot, first, count, QUARANTINED, NO_SEGMENT)
+        elif boot not in lasts or row["reason"] != s.TORN:
+            yield Told(boot, first, TO_THE_END, QUARANTINED, NO_SEGMENT)

@@ -2,15 +2,16 @@
 
 A transaction of either table says how many lines of a harvest folder it has, and a checksum of
 them. The folder is known by its id, so that it may be moved and compacted; several folders may
-fill the same tables.
+fill the same tables. For a line that cannot be read now each of the two has a file `unread-`, and
+the next run reads it.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,36 +19,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ToolError
-from ..harvest.manifest import NAME, Key, Manifest
+from ..harvest.manifest import NAME, Key, Line, Manifest, Segment
 from . import manifest
-from .decode import Place, frames_of
+from .decode import Place, frames_of, unread_row
 from .decode import decode as decode_bytes
 from .engine import Engine, Work
 from .folder import Folder
-from .lake import File, Lake, write
-from .manifest import Bundle, Part
+from .lake import File, Lake, stem, write
+from .manifest import Part
 from .schemas import BRONZE, QUARANTINE, Table
 
 _OPEN = re.compile(r"([0-9a-f]{16})-([0-9a-f]{8})-([0-9a-f]{8})")
 _OPEN_FILE = re.compile(r"board=([0-9a-f]{16})/open-([0-9a-f]{8})-([0-9a-f]{8})-(\d+)\.parquet")
+UNREAD = "unread"  # instead of a table: a line that a task cannot read
 _LEAST, _MOST = 4 << 20, 16 << 20  # bytes of bundles in a task
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Which lines of the manifest a run has read, from the first up to the last."""
+    """What a run has read."""
 
-    first: int
-    last: int
+    first: int  # line of the manifest that was new
+    last: int  # behind the last one
+    unread: tuple[str, ...] = ()  # bundles that cannot be read now, and why
 
 
 def ingest(engine: Engine, harvest: Folder | Path, lake: Lake) -> Taken:
     """Read the lines that bronze has not got, and the segments that boards are still writing;
-    running it again does nothing."""
+    running it again does nothing, but to ask again for bundles that could not be read."""
     folder = Folder(harvest)
     with lake.locked("bronze"):
         if not folder.is_remote and not folder.has(NAME):  # nothing is sealed yet
-            fresh, old = _open_ones(folder, lake, None)
+            fresh, old = _open_ones(folder, lake, lake.files(BRONZE), None)
             if fresh:
                 lake.commit(BRONZE, fresh, old)
             return Taken(0, 0)
@@ -56,22 +59,62 @@ def ingest(engine: Engine, harvest: Folder | Path, lake: Lake) -> Taken:
 
 
 def _ingest(engine: Engine, lines: Manifest, harvest: Folder, lake: Lake) -> Taken:
-    taken = Taken(done(lake, BRONZE, lines), lines.count())
-    # A run that was killed between its two transactions has left one of them to do.
-    late = min(done(lake, QUARANTINE, lines), taken.first)
-    marks = {f"harvest-{lines.id}": _mark(lines, taken.last)}
-    if late < taken.first:
-        missed = manifest.bundles(lines.lines(late, taken.first))
-        some = [f for f in decode(engine, harvest, missed, lake.folder) if _is_bad(f)]
-        lake.commit(QUARANTINE, some, (), {f"harvest-{lines.id}": _mark(lines, taken.first)})
-    new = manifest.bundles(lines.lines(taken.first, taken.last))
-    found = decode(engine, harvest, new, lake.folder)
-    fresh, old = _open_ones(harvest, lake, lines)
-    if new or fresh or old:
-        lake.commit(BRONZE, [*(f for f in found if not _is_bad(f)), *fresh], old, marks)
-    if new:
-        lake.commit(QUARANTINE, [f for f in found if _is_bad(f)], (), marks)
-    return taken
+    first, count = done(lake, BRONZE, lines), lines.count()
+    tables = {BRONZE: range(first, count), QUARANTINE: range(done(lake, QUARANTINE, lines), count)}
+    paths = {table: lake.files(table) for table in tables}
+    waiting = {table: _waiting(paths[table], lines) for table in tables}
+    lacks = {table: {*waiting[table], *some} for table, some in tables.items()}
+    fresh, old = _open_ones(harvest, lake, paths[BRONZE], lines)
+    found, unread = [*fresh], dict[int, str]()
+    late = lacks[QUARANTINE] - lacks[BRONZE]  # a run was killed between its two transactions
+    for wanted in (late, waiting[BRONZE].keys(), tables[BRONZE]):
+        files, failed = _read(engine, lines, harvest, lake, wanted)
+        found += [file for file in files if wanted is not late or _is_bad(file)]
+        unread |= failed
+    name, mark = f"harvest-{lines.id}", _mark(lines, count)
+    for table in tables:
+        new = [file for file in found if file.table == table.name]
+        for line in unread.keys() & lacks[table] - waiting[table].keys():
+            new.append(_note(lake, table, lines, line, unread[line]))
+        gone = [path for line, path in waiting[table].items() if line not in unread]
+        gone += old if table is BRONZE else []
+        if new or gone or (lake.marked(table, name) or 0) != mark:
+            lake.commit(table, new, gone, {name: mark})
+    told = (f"{lines.lines(n, n + 1)[0].path}: {unread[n]}" for n in sorted(unread))
+    return Taken(first, count, (*told,))
+
+
+def _waiting(paths: Iterable[str], lines: Manifest) -> dict[int, str]:
+    """The lines that could not be read, and the files of a table that note it."""
+    head = f"/unread-{lines.id}-"
+    return {int(stem(path).rpartition("-")[2]): path for path in paths if head in path}
+
+
+def _note(lake: Lake, table: Table, lines: Manifest, line: int, why: str) -> File:
+    """A file that says that a line is not read: in bronze its name, in quarantine a row."""
+    rows = table.schema.empty_table()
+    if table is QUARANTINE:
+        (about,) = lines.lines(line, line + 1)
+        rows = pa.Table.from_batches([unread_row(about, why)])
+    return write(lake.folder, table, rows, f"unread-{lines.id}-{line}", None)
+
+
+def _read(
+    engine: Engine, lines: Manifest, harvest: Folder, lake: Lake, wanted: Collection[int]
+) -> tuple[list[File], dict[int, str]]:
+    """What these lines have, and why some cannot be read now, of which no file has anything."""
+    runs = [wanted] if isinstance(wanted, range) else [range(line, line + 1) for line in wanted]
+    bundles = lines.filled(each for run in runs for each in lines.lines(run.start, run.stop))
+    unread: dict[int, str] = {}
+    while True:
+        found = decode(engine, harvest, bundles, lake.folder)
+        failed = {file.size: file.path for file in found if file.table == UNREAD}
+        if not failed:
+            return found, unread
+        for file in found:
+            engine.rows[file.table] -= file.rows
+        unread |= failed
+        bundles = [bundle for bundle in bundles if bundle.line not in unread]
 
 
 def _is_bad(file: File) -> bool:
@@ -88,11 +131,11 @@ def _growing(harvest: Folder) -> dict[Key, Path]:
 
 
 def _open_ones(
-    harvest: Folder, lake: Lake, lines: Manifest | None
+    harvest: Folder, lake: Lake, paths: Iterable[str], lines: Manifest | None
 ) -> tuple[list[File], list[str]]:
     """Files of what growing segments have now, and those that they replace, or a bundle does."""
     there: dict[Key, tuple[int, str]] = {}
-    for path in (path for path in lake.files(BRONZE) if "/open-" in path):
+    for path in (path for path in paths if "/open-" in path):
         if match := _OPEN_FILE.fullmatch(path):
             key = match[1], int(match[2], 16), int(match[3], 16)
             there[key] = int(match[4]), path
@@ -115,7 +158,12 @@ def done(lake: Lake, table: Table, lines: Manifest) -> int:
     """How many lines of a harvest folder the table has."""
     mark = lake.marked(table, f"harvest-{lines.id}") or 0
     count = mark >> 32
-    if count > lines.count() or mark != _mark(lines, count):
+    if count > lines.count():
+        raise ToolError(
+            f"{lines.folder} has {lines.count()} lines; {lake.folder} has read {count} of this"
+            " harvest folder, so this is an older copy of it: name the newer one"
+        )
+    if mark != _mark(lines, count):
         raise ToolError(
             f"{lines.folder} begins like a harvest folder that {lake.folder} has read, and is"
             " another: use one folder of tables for each of the two"
@@ -129,23 +177,27 @@ def _mark(lines: Manifest, count: int) -> int:
 
 
 def decode(
-    engine: Engine, harvest: Folder, bundles: Sequence[Bundle], target: Folder | None
+    engine: Engine, harvest: Folder, bundles: Sequence[Line], target: Folder | None
 ) -> list[File]:
     """Every frame of the bundles into files below `target`; without one they are counted only."""
     size = sum(bundle.size for bundle in bundles)
     limit = min(max(size // 16, _LEAST), _MOST)
-    work = [
-        {"harvest": str(harvest), "target": target and str(target),
-         "parts": [asdict(part) for part in parts]}
-        for parts in manifest.parts(bundles, limit)
-    ]  # fmt: skip
+    about = {"harvest": str(harvest), "target": target and str(target)}
+    work = [about | {"parts": parts} for parts in manifest.parts(bundles, limit)]
     return engine.run(decoded, work, size)
 
 
 def decoded(work: Work) -> Iterator[File]:
-    """The files of a task."""
-    parts = (Part(Bundle(**part["bundle"]), part["start"], part["end"]) for part in work["parts"])
-    batches = (b for p in parts for b in frames_of(Folder(work["harvest"]), p))
+    """The files of a task, and the lines that it cannot read."""
+    batches: list[pa.RecordBatch] = []
+    for each in work["parts"]:
+        *where, segments = each
+        part = Part._make([*where, [Segment(*segment) for segment in segments]])
+        try:
+            batches += frames_of(Folder(work["harvest"]), part)
+        except OSError as error:
+            why = error.strerror or " ".join(str(error).split())
+            yield File(UNREAD, why, part.line, 0)
     if work["target"] is None:
         yield File("", "", 0, sum(batch.num_rows for batch in batches))
     else:

@@ -27,7 +27,7 @@ from .lake import File, Lake, board_of, stem, write
 from .names import Named
 from .schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
-_MADE = "4"  # another number lets all be made anew: for another way to make it
+_MADE = "5"  # another number lets all be made anew: for another way to make it
 TOGETHER = "of-"  # begins the name of a file that several were put together to; the rest says them
 
 
@@ -74,6 +74,27 @@ def build_gold(engine: Engine, lake: Lake) -> int:
     with lake.locked("gold"):
         sources = _of_boards(lake, SILVER.values())
         return _build(engine, lake, sources, GOLD, make_gold, called)
+
+
+def check(lake: Lake) -> None:
+    """ToolError: what people have written is not as it must be."""
+    corrections.read(lake.folder)
+    names.read(lake.folder)
+
+
+def warnings(lake: Lake) -> Iterator[str]:
+    """Boards and boots of which people say something, and of which there is nothing."""
+    there = {board_of(path) for path in lake.files(GOLD["boards"])}
+    corrected = corrections.read(lake.folder)
+    for file, told in ((names.FILE, names.read(lake.folder)), (corrections.FILE, corrected)):
+        for board in sorted(told.keys() - there):
+            yield f"{lake.folder}/{file}: no board {board} has recorded anything"
+    for board in sorted(corrected.keys() & there):
+        of_board = pc.field("board") == board
+        rows = lake.dataset(SILVER["anchors"]).to_table(columns=["boot"], filter=of_board)
+        for boot in sorted(corrected[board].keys() - {*rows["boot"].to_pylist()}):
+            where = f"{lake.folder}/{corrections.FILE}, [{board}]"
+            yield f"{where}: boot {boot} was told no time: nothing to correct"
 
 
 def _of_boards(lake: Lake, tables: Iterable[Table]) -> dict[str, Source]:

@@ -54,7 +54,7 @@ boots how many boots began, as far as their events were recorded
 silver/losses.boots 1, or how many boots in a row left nothing
 gold/gaps.boots 1, or how many boots in a row left nothing
 bytes of payloads
-cause reset cause, as the board's MicroPython numbers it
+cause `machine.reset_cause()`: 1 power, 2 hard reset, 3 watchdog, 4 deep sleep, 5 soft reset
 client client id of the publisher or of the client that the event is about; null: nobody
 clock how the time is known: anchored, between, own, suspect, unknown
 code of a boot the reset cause, of a connect the protocol level, of a disconnect the reason
@@ -82,6 +82,9 @@ first time of the first value
 gold/boots.first time of the first record whose time is known to the hour
 gold/boards.first time of the first message whose time is known to the hour
 first_seq number of the first missing record
+quarantine.first_seq number of the first record in it; null: unknown
+quarantine.last_seq number of the last record in it; null: unknown
+quarantine.bytes how many are not read
 flags as in FORMAT.md: of a message QoS, RETAIN, DUP and origin; of an event its kind
 flapping it connected five times or more within ten minutes
 flat the value stands still

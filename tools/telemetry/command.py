@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .lake import Lake
 
 _FOR_TABLES = ("pyarrow", "deltalake", "cbor2")
+_SHOWN = 5  # bundles that cannot be read
 _NAMES = {
     "pyspark": "Spark",
     "py4j": "Spark",
@@ -43,6 +44,8 @@ class OneLine(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # who reads the output has seen enough
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             raise ToolError(f"{where}{error.strerror or error}") from None
@@ -113,18 +116,24 @@ def ingest(harvest: str, tables: str, master: str | None) -> None:
     if there is much to do, or with --master.
     """
     runner = engine(master)
-    from . import bronze, manifest, steps
+    from . import bronze, build, manifest, steps
     from .folder import Folder
     from .lake import Lake
 
     with manifest.opened(Folder(harvest)) as lines:
         there = lines.bundles()
         lake = Lake(tables).made()
+        build.check(lake)
         with steps.step("bronze", runner) as told:
             taken = bronze.ingest(runner, Folder(harvest), lake)
             told.say(f"{lines.bundles(taken.first)} new bundles, {there} in total")
     if there:
         _build(runner, lake)
+    for text in taken.unread[:_SHOWN]:
+        click.echo(f"{harvest}/{text}", err=True)
+    if taken.unread:
+        count = len(taken.unread)
+        raise ToolError(f"{count} of the bundles cannot be read: the next ingest tries again")
 
 
 @telemetry.command()
@@ -133,9 +142,12 @@ def ingest(harvest: str, tables: str, master: str | None) -> None:
 def build(tables: str, master: str | None) -> None:
     """Make silver and gold of what is new in bronze, as ingest does."""
     runner = engine(master)
+    from . import build
     from .lake import Lake
 
-    _build(runner, Lake(tables))
+    lake = Lake(tables)
+    build.check(lake)
+    _build(runner, lake)
 
 
 def _build(runner: Engine, lake: Lake) -> None:
@@ -144,6 +156,8 @@ def _build(runner: Engine, lake: Lake) -> None:
     for name, make in (("silver", build.build_silver), ("gold", build.build_gold)):
         with steps.step(name, runner) as told:
             told.say(f"{make(runner, lake)} boards with something new")
+    for text in build.warnings(lake):
+        click.echo(f"Warning: {text}", err=True)
 
 
 @telemetry.command()

@@ -6,7 +6,7 @@ takes consecutive segments of up to some MiB; larger pieces are slower.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..harvest import segments as s
+from ..harvest.manifest import Line, Segment
 from .folder import Folder
 from .manifest import Part
 
@@ -33,10 +34,15 @@ SCHEMA = pa.schema(
         ("line", pa.int64()),  # of the manifest, from 0; -1 if it came over MQTT
         ("offset", pa.int64()),  # in the bundle
         ("harvested_ms", pa.int64()),  # Unix time
-        ("file", pa.string()),  # for a bad frame only
-        ("reason", pa.string()),  # for a bad frame only
+        # For a bad frame only
+        ("file", pa.string()),
+        ("reason", pa.string()),
+        ("bytes", pa.int64()),  # that are not read
+        ("first_seq", pa.int64()),  # of the records in them
+        ("last_seq", pa.int64()),
     ]
 )
+ONLY_BAD = ("file", "reason", "bytes", "first_seq", "last_seq")
 CHUNK = 1 << 20  # larger pieces are decoded more slowly
 SHOWN = 64  # bytes of a bad frame that quarantine keeps
 
@@ -46,6 +52,7 @@ _RECORD = np.dtype(
         ("seq", "<u4"), ("ticks", "<u4"), ("client", "<u2"), ("topic", "<u2"),
     ]
 )  # fmt: skip
+Row = dict[str, Any]
 _EXACT = {s.ANCHOR: s.TIME.size, s.GAP: s.LOSS.size}
 
 
@@ -56,14 +63,18 @@ class Place(NamedTuple):
     line: int
     offset: int
     harvested_ms: int | None
+    segment_size: int = 1
+    segments: Mapping[int, Segment] = {}  # by their places in the bundle
 
 
 class _Bad(NamedTuple):
-    """A frame that is no row: where, why, and whose, if that is known."""
+    """A frame that is no row: where, why, how large, and whose, if that is known."""
 
     offset: int
     reason: str
+    bytes: int
     header: s.Header | None = None
+    first_seq: int | None = None
     record: tuple[int, ...] | None = None  # as segment.RECORD has it; its CRC is right
 
 
@@ -95,21 +106,25 @@ def _walk(data: bytes, segment_size: int, *, sealed: bool) -> _Found:
     view = memoryview(data)
     found = _Found([], [], [], [])
     for start in range(0, len(data), segment_size):
+        end = min(start + segment_size, len(data))
         try:
             header = s.header(view, start)
         except s.NotASegment as error:
-            found.bad.append(_Bad(start, str(error)))
+            found.bad.append(_Bad(start, str(error), end - start))
             continue
-        end = min(start + segment_size, len(data))
         if sealed and header.size != segment_size:
-            found.bad.append(_Bad(start, f"segment size {header.size}", header))
+            why = f"segment size {header.size}"
+            found.bad.append(_Bad(start, why, end - start, header, header.first))
             continue
         chain = s.walk(view, start + s.HEADER_SIZE, end)
         found.headers.append(header)
         found.counts.append(len(chain.offsets))
         found.offsets.extend(chain.offsets)
         if chain.reason:
-            found.bad.append(_Bad(chain.end, chain.reason, header))
+            last = s.RECORD.unpack_from(view, chain.offsets[-1])[4] if chain.offsets else None
+            first = header.first if last is None else last + 1
+            used = len(bytes(view[chain.end : end]).rstrip(b"\xff"))
+            found.bad.append(_Bad(chain.end, chain.reason, used, header, first))
     return found
 
 
@@ -125,9 +140,10 @@ def _rows(data: bytes, found: _Found, place: Place, bad: list[_Bad]) -> pa.Recor
     wrong = _wrong(records, client, topic)
     if wrong:
         bad.extend(
-            _Bad(found.offsets[i], why, found.headers[whose[i]], tuple(records[i].tolist()))
+            _Bad(offsets[i], why, ends[i] - offsets[i], found.headers[whose[i]],
+                 record=tuple(records[i].tolist()))
             for i, why in sorted(wrong.items())
-        )
+        )  # fmt: skip
     good = np.ones(len(offsets), bool)
     good[list(wrong)] = False
     batch = pa.RecordBatch.from_arrays(
@@ -142,7 +158,7 @@ def _rows(data: bytes, found: _Found, place: Place, bad: list[_Bad]) -> pa.Recor
             _same(place.line, len(offsets)),
             pa.array(offsets + place.offset),
             _same(place.harvested_ms, len(offsets)),
-            *(pa.nulls(len(offsets), pa.string()) for _ in range(2)),
+            *(pa.nulls(len(offsets), kind) for kind in SCHEMA.types[-len(ONLY_BAD) :]),
         ],
         schema=SCHEMA,
     )
@@ -236,43 +252,62 @@ def _bad_rows(data: bytes, bad: Iterable[_Bad], place: Place) -> pa.RecordBatch:
     names = ("crc", "length", "type", "flags", "seq", "ticks")
     rows = []
     for one in bad:
-        row: dict[str, Any] = {"payload": data[one.offset : one.offset + SHOWN]}
+        row = _bad_row(place, int(one.offset), one.reason, int(one.bytes))
+        row["payload"] = data[one.offset : one.offset + SHOWN]
         if one.header:
             row |= {"board": one.header.board, "boot": one.header.boot}
-            row |= {"segment": one.header.segment}
+            row |= {"segment": one.header.segment, "first_seq": one.first_seq}
         if one.record:
             row |= dict(zip(names, one.record, strict=False))
-        row |= {"line": place.line, "offset": place.offset + one.offset}
-        row |= {"harvested_ms": place.harvested_ms, "file": place.file, "reason": one.reason}
+            row |= {"first_seq": row["seq"], "last_seq": row["seq"]}
+        if row["last_seq"] is not None and row["last_seq"] < row["first_seq"]:
+            row["last_seq"] = None  # the harvest could not read more either
         rows.append(row)
-    return bad_batch(rows)
+    return _bad_batch(rows)
 
 
-def bad_batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    """Rows of quarantine; what a row does not name is null."""
-    columns = [pa.array([row.get(f.name) for row in rows], f.type) for f in SCHEMA]
+def _bad_row(place: Place, offset: int, reason: str, size: int) -> Row:
+    """A row of quarantine; what its segment was is known from the harvest."""
+    row: Row = dict.fromkeys(SCHEMA.names)
+    row |= {"line": place.line, "offset": place.offset + offset, "file": place.file}
+    row |= {"harvested_ms": place.harvested_ms, "reason": reason, "bytes": size}
+    if one := place.segments.get((place.offset + offset) // place.segment_size):
+        row |= {"board": one.board, "boot": one.boot, "segment": one.number}
+        row |= {"first_seq": one.first, "last_seq": one.last}
+    return row
+
+
+def _bad_batch(rows: list[Row]) -> pa.RecordBatch:
+    columns = [pa.array([row[f.name] for row in rows], f.type) for f in SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 def frames_of(folder: Folder | Path, part: Part) -> Iterator[Any]:
-    """Arrow batches of one part; a bundle that is missing or cut is a bad frame."""
-    bundle = part.bundle
-    place = Place(bundle.path, bundle.line, part.start, bundle.harvested_ms)
-    step = max(1, CHUNK // bundle.segment_size) * bundle.segment_size
-    try:
-        with Folder(folder).open(bundle.path) as file:
-            file.seek(part.start)
-            for start in range(part.start, part.end, step):
-                data = file.read(min(step, part.end - start))
-                place = place._replace(offset=start)
-                yield from decode(data, bundle.segment_size, place)
-                if len(data) < min(step, part.end - start):
-                    yield _missing(place._replace(offset=start + len(data)), "cut bundle")
-                    return
-    except OSError as error:
-        yield _missing(place, f"unreadable bundle: {error.strerror or error}")
+    """Arrow batches of one part; segments that a bundle lacks at its end are bad frames. OSError:
+    it cannot be read now."""
+    size, first = part.segment_size, part.start // part.segment_size
+    segments = {first + i: segment for i, segment in enumerate(part.segments)}
+    place = Place(part.path, part.line, part.start, part.harvested_ms, size, segments)
+    step = max(1, CHUNK // size) * size
+    with Folder(folder).open(part.path) as file:
+        file.seek(part.start)
+        for start in range(part.start, part.end, step):
+            data = file.read(min(step, part.end - start))
+            place = place._replace(offset=start)
+            yield from decode(data, size, place)
+            if len(data) < min(step, part.end - start):
+                yield _bad_batch([*_missing(place, len(data), part.end - start)])
+                return
 
 
-def _missing(place: Place, reason: str) -> Any:
-    row = {"line": place.line, "offset": place.offset, "harvested_ms": place.harvested_ms}
-    return bad_batch([{**row, "file": place.file, "reason": reason}])
+def _missing(place: Place, begin: int, end: int) -> Iterator[Row]:
+    while begin < end:
+        stop = min(end, begin + place.segment_size - begin % place.segment_size)
+        yield _bad_row(place, begin, "cut bundle", stop - begin)
+        begin = stop
+
+
+def unread_row(line: Line, reason: str) -> pa.RecordBatch:
+    """The row of a bundle that cannot be read now."""
+    place = Place(line.path, line.line, 0, int(line.harvested * 1000))
+    return _bad_batch([_bad_row(place, 0, f"not read yet: {reason}", line.size)])

@@ -80,13 +80,17 @@ class Folder:
         target = self / name
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_name(f".{target.stem}.{uuid4().hex}")
-        with fresh.open("wb") as local:
-            fill(local)
-            if synced:
-                local.flush()
-                os.fsync(local.fileno())
-            size = local.tell()
-        fresh.replace(target)
+        try:
+            with fresh.open("wb") as local:
+                fill(local)
+                if synced:
+                    local.flush()
+                    os.fsync(local.fileno())
+                size = local.tell()
+            fresh.replace(target)
+        except OSError as error:  # a full disk, say, has no name
+            fresh.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror or str(error), str(target)) from None
         return size
 
 

@@ -110,7 +110,8 @@ def run(
     """Until Ctrl-C, or after so many seconds; once, if `every` is None. ToolError if no broker
     answers at the start."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    with lake.made().locked("live"), closing(field), suppress(KeyboardInterrupt):
+    build.check(lake.made())
+    with lake.locked("live"), closing(field), suppress(KeyboardInterrupt):
         while True:
             begun = time.monotonic()
             field.fetch(harvest)
@@ -129,4 +130,7 @@ def step(engine: Engine, harvest: Path, lake: Lake) -> str:
         return ""
     silver, gold = build.build_silver(engine, lake), build.build_gold(engine, lake)
     new = taken.last - taken.first
-    return f"{new} bundles, {silver} boards with something new" if new or silver or gold else ""
+    if not (new or silver or gold):
+        return ""
+    unread = "".join(f"; not read yet: {text}" for text in taken.unread[:1])
+    return f"{new} bundles, {silver} boards with something new{unread}"

@@ -9,7 +9,7 @@ was made anew continues with a random boot.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -54,16 +54,10 @@ class Loss:
     segments: list[int] = field(default_factory=list)
 
 
-def losses(
-    holes: Sequence[Hole], lasts: dict[int, int], told: Sequence[Told],
-    torn: Set[tuple[int, int]] = frozenset(),
-) -> list[Loss]:  # fmt: skip
-    """`holes` are those between records, `lasts` the last number of each boot with records,
-    `torn` boots and where in them a hole begins, if there is one, because segments are damaged."""
+def losses(holes: Sequence[Hole], lasts: dict[int, int], told: Sequence[Told]) -> list[Loss]:
+    """`holes` are those between records, `lasts` the last number of each boot with records."""
     every = [*holes, *_behind(lasts, told)]
-    nothing = {boot for boot, _ in torn} - lasts.keys() - {hole.boot for hole in every}
-    every += [Hole(boot, 0, None) for boot in nothing]
-    if boots := lasts.keys() | {one.boot for one in told} | nothing:
+    if boots := lasts.keys() | {one.boot for one in told}:
         seen = lasts.keys() | {hole.boot for hole in every}
         known = sorted({min(boots) - 1, *seen, max(boots)})
         every += [Hole(a + 1, 0, None, b - a - 1) for a, b in pairwise(known) if b - a > 1]
@@ -74,9 +68,7 @@ def losses(
     for hole in every:
         of_boot.setdefault(hole.boot, []).append(hole)
     return [
-        loss
-        for boot, some in of_boot.items()
-        for loss in _explained(some, by_boot.get(boot, []), torn)
+        loss for boot, some in of_boot.items() for loss in _explained(some, by_boot.get(boot, []))
     ]
 
 
@@ -94,9 +86,7 @@ def _behind(lasts: dict[int, int], told: Sequence[Told]) -> list[Hole]:
     return list(found.values())
 
 
-def _explained(
-    holes: Sequence[Hole], told: Sequence[Told], torn: Set[tuple[int, int]]
-) -> Iterable[Loss]:
+def _explained(holes: Sequence[Hole], told: Sequence[Told]) -> Iterable[Loss]:
     """The holes of one boot. Each that is told finds its holes, which do not overlap."""
     holes = sorted(holes, key=lambda hole: hole.first)
     firsts = [hole.first for hole in holes]
@@ -108,8 +98,6 @@ def _explained(
         for some in fitting[begin:end]:
             some.add((one.reason, one.segment))
     for hole, some in zip(holes, fitting, strict=True):
-        if (hole.boot, hole.first) in torn:
-            some.add((QUARANTINED, NO_SEGMENT))
         reasons = sorted({reason for reason, _ in some}) or [UNEXPLAINED]
         yield Loss(hole, reasons, sorted({segment for _, segment in some} - {NO_SEGMENT}))
 

@@ -9,35 +9,27 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import ToolError
 from ..harvest import manifest
-from ..harvest.manifest import NAME, Line, Manifest
+from ..harvest.manifest import NAME, Line, Manifest, Segment
 from .folder import Folder
 
 TASK_BYTES = 4 << 20
 
 
-@dataclass(frozen=True)
-class Bundle:
-    """A line of the manifest."""
-
-    line: int
-    path: str  # from the folder
-    size: int
-    segment_size: int
-    harvested_ms: int
-
-
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Whole segments of a bundle, the piece of work of a task."""
 
-    bundle: Bundle
+    path: str  # from the folder
+    line: int
+    segment_size: int
+    harvested_ms: int
     start: int
     end: int
+    segments: Sequence[Segment]  # what they were when they were harvested
 
 
 @contextmanager
@@ -62,10 +54,10 @@ def opened(folder: Folder) -> Iterator[Manifest]:
             yield found
 
 
-def read(folder: Folder | Path, first: int = 0, last: int | None = None) -> list[Bundle]:
-    """The bundles of the lines from `first` up to, not including, `last`."""
+def read(folder: Folder | Path, first: int = 0, last: int | None = None) -> list[Line]:
+    """The lines from `first` up to, not including, `last`."""
     with opened(Folder(folder)) as found:
-        return bundles(found.lines(first, last))
+        return found.filled(found.lines(first, last))
 
 
 def count(folder: Folder) -> int:
@@ -74,29 +66,23 @@ def count(folder: Folder) -> int:
         return found.count()
 
 
-def bundles(lines: Sequence[Line]) -> list[Bundle]:
-    """What reading takes of lines."""
-    return [
-        Bundle(each.line, each.path, each.size, each.segment_size, int(each.harvested * 1000))
-        for each in lines
-    ]
-
-
-def parts(bundles: Sequence[Bundle], limit: int = TASK_BYTES) -> Iterator[list[Part]]:
+def parts(lines: Sequence[Line], limit: int = TASK_BYTES) -> Iterator[list[Part]]:
     """What each task reads: large bundles are cut between segments, small ones go together.
 
     A line without a path has had its bundle put into a larger one, which has its own line.
     """
     waiting: list[Part] = []
     total = 0
-    for bundle in (each for each in bundles if each.path):
-        step = max(1, limit // bundle.segment_size) * bundle.segment_size
-        for start in range(0, max(bundle.size, 1), step):
-            part = Part(bundle, start, min(start + step, bundle.size))
-            if waiting and total + part.end - part.start > limit:
+    for line in (each for each in lines if each.path):
+        size, about = line.segment_size, (line.segment_size, int(line.harvested * 1000))
+        step = max(1, limit // size) * size
+        for start in range(0, max(line.size, 1), step):
+            end = min(start + step, line.size)
+            some = line.segments[start // size : -(-end // size)]
+            if waiting and total + end - start > limit:
                 yield waiting
                 waiting, total = [], 0
-            waiting.append(part)
-            total += part.end - part.start
+            waiting.append(Part(line.path, line.line, *about, start, end, some))
+            total += end - start
     if waiting:
         yield waiting

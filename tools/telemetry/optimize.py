@@ -14,7 +14,7 @@ from functools import partial
 from .build import TOGETHER, read, together
 from .engine import Engine, Work
 from .folder import Folder
-from .lake import File, Lake, board_of, write
+from .lake import File, Lake, board_of, stem, write
 from .schemas import BRONZE, QUARANTINE, Table
 
 SMALL, MOST = 16 << 20, 64 << 20  # bytes of files that are put together, and of what they become
@@ -40,7 +40,7 @@ def compact(engine: Engine, lake: Lake) -> int:
 def _work(table: Table, sizes: dict[str, int]) -> Iterator[Work]:
     by_board: dict[str | None, list[str]] = defaultdict(list)
     for path, size in sorted(sizes.items()):
-        if size < SMALL and "/open-" not in path:
+        if size < SMALL and not stem(path).startswith(("open-", "unread-")):
             by_board[board_of(path)].append(path)
     for board, paths in by_board.items():
         while len(paths) >= LEAST:

@@ -73,6 +73,8 @@ class _Report(Tables):
         if len(self.sites()) > 1:
             yield self._of_sites()
         yield self._map()
+        if self.unread:
+            yield self._unread()
         yield self._readings()
         yield self._traffic()
         yield self._sensors()
@@ -99,7 +101,8 @@ class _Report(Tables):
         for row in sorted(self.readings, key=lambda row: row["start"]):
             last[field_of(row)] = row["mean"]
         found = [
-            *said.advice(self.boards), *said.losses(self.gaps), *said.cuts(self.offs),
+            *said.advice(self.boards), *said.losses(self.gaps), *said.unread(self.unread),
+            *said.cuts(self.offs),
             *said.sensors(self.sensors, last), *said.silences(self.rows("silences")),
             *said.sessions(self.rows("sessions")),
         ]  # fmt: skip
@@ -155,6 +158,14 @@ class _Report(Tables):
         longest += sorted(self.offs, key=lambda row: -row["seconds"])
         return _section("When the boards recorded", words, heads, longest, picture)
 
+    def _unread(self) -> page.Section:
+        words = (
+            "Parts of bundles that are in the table quarantine. A torn record is one under which"
+            " the power went away. A bundle that is not read yet is tried again at each ingest."
+        )
+        heads = ("board", "reason", "pieces", "bytes", "harvested")
+        return _section("What cannot be read", words, heads, self.unread)
+
     def _readings(self) -> page.Section:
         by_quantity: dict[series.Quantity, list[Row]] = defaultdict(list)
         shown = set(self.shown)
@@ -208,7 +219,7 @@ class _Report(Tables):
         starts = [row["start"] for row in rows]
         since, until = _margin(min(starts), max(starts) + step)
         cut = series.runs(rows, step, self.dark)
-        spec = charts.lines(cut, since, until, bands=bands)
+        spec = charts.lines(cut, self.shown, since, until, bands=bands)
         return page.Chart(title, spec, sorted({row["board"] for row in rows}))
 
     def _traffic(self) -> page.Section:

@@ -18,6 +18,11 @@ Spec = dict[str, Any]
 RECORDED, QUIET, LOST, OFF, HARVESTED = STATES = (
     "recorded", "up, without messages", "lost", "off or restarted", "harvested",
 )  # fmt: skip
+PALETTE = (  # of boards, one after the other
+    "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b79a20", "#b279a2", "#9d755d",
+    "#7b6fd0", "#d67195", "#2f6f4f", "#8cb4e0", "#a0522d", "#88d27a", "#6b6ecf", "#ffbf79",
+    "#439894", "#ff9d98", "#79706e", "#d8b5a5",
+)  # fmt: skip
 _COLOURS = ("#2f6f4f", "#a9cdb8", "#c8372d", "#9a9a9a", "#2b5fa8")
 _HEIGHTS = {RECORDED: 14, QUIET: 14, LOST: 14, OFF: 3}  # pixels of a bar
 VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]  # as Altair writes it
@@ -44,26 +49,39 @@ def program() -> str:
     return made.read_text("utf-8").replace("</script", "<\\/script")
 
 
-def lines(rows: Sequence[Row], since: int, until: int, *, bands: bool) -> Spec:
-    """`mean` of each board over time, with min and max as a band; rows of report_series.runs."""
-    boards = tuple(sorted({row["board"] for row in rows}))
-    return _filled(_lines(boards, bands), [_short(row) for row in rows], since, until)
+def lines(
+    rows: Sequence[Row], boards: Sequence[str], since: int, until: int, *, bands: bool
+) -> Spec:
+    """`mean` of each board over time, with min and max as a band; rows of report_series.runs.
+
+    `boards` are those of all charts: each has its colour in all."""
+    there = {row["board"] for row in rows}
+    colours = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(boards) if name in there}
+    made = _lines(tuple(colours.items()), len(boards) > 1, bands)
+    return _filled(made, [_short(row) for row in rows], since, until)
 
 
 @lru_cache
-def _lines(boards: tuple[str, ...], bands: bool) -> Spec:
+def _lines(colours: tuple[tuple[str, str], ...], is_one_of_many: bool, bands: bool) -> Spec:
+    legend = _legend(symbolType="stroke") if is_one_of_many and len(colours) <= LEGEND else None
+    names, values = zip(*colours, strict=True)
+    scale = alt.Scale(domain=[*names], range=[*values])
     base = (
         alt.Chart(alt.NamedData("rows"))
         .transform_filter(f"{_SHOWN} && datum.start >= since && datum.start <= until")
         .transform_calculate(time=_UTC.format("datum.start"))
-        .encode(x=_x("start:T"), color=_colours(boards), detail="run:N")
+        .encode(
+            x=_x("start:T"),
+            color=alt.Color("board:N", title=None, legend=legend, scale=scale),
+            detail="run:N",
+        )
     )
     y, low = (alt.Y(name, title=None, scale=alt.Scale(zero=False)) for name in ("mean:Q", "min:Q"))
     tips = ["board:N", alt.Tooltip("time:N", title="UTC"), alt.Tooltip("mean:Q", title="value")]
     layers = []
     if bands:
         layers = [
-            base.mark_area(opacity=0.2 if len(boards) < CROWD else 0.07, clip=True).encode(
+            base.mark_area(opacity=0.2 if len(colours) < CROWD else 0.07, clip=True).encode(
                 y=low, y2="max:Q"
             )
         ]
@@ -130,11 +148,6 @@ def _legend(**options: Any) -> alt.Legend:
     """In as many columns as there is room for."""
     columns = alt.ExprRef("max(1, floor(containerSize()[0] / 160))")
     return alt.Legend(orient="top", columns=columns, labelLimit=120, symbolOpacity=1, **options)
-
-
-def _colours(boards: tuple[str, ...]) -> alt.Color:
-    legend = _legend(symbolType="stroke") if 1 < len(boards) <= LEGEND else None
-    return alt.Color("board:N", title=None, legend=legend, scale=alt.Scale(domain=[*boards]))
 
 
 def _short(row: Row) -> Row:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import shown as printable
+from ..harvest.segments import TORN
 from .report_tables import natural
 
 Row = dict[str, Any]
@@ -66,10 +67,24 @@ def _lost(whose: Sequence[str], reasons: str, rows: Sequence[Row]) -> str:
     some = count(known, "record") if known else "an unknown number of records"
     if known and any(row["lost"] is None for row in rows):
         some = f"at least {some}"
-    after = min((row["after"] for row in rows if row["after"]), default=None)
-    before = max((row["before"] for row in rows if row["before"]), default=None)
-    time = f" between {when(after)} and {when(before)}" if after and before else ""
+    largest = max(rows, key=lambda row: (bool(row["after"] and row["before"]), row["lost"] or 0))
+    ends = [f"{when(largest[end])}" for end in ("after", "before") if largest[end]]
+    time = f" between {' and '.join(ends)}" if len(ends) == 2 else ""
+    if len(rows) > 1:
+        of = count(largest["lost"], "record") if largest["lost"] else "an unknown number"
+        some += f" in {len(rows)} gaps"
+        time = time and f", {of} of them{time}"
     return f"{named(whose)} lost {some}{time} ({printable(reasons)})."
+
+
+def unread(rows: Iterable[Row]) -> Iterator[Said]:
+    """What is in quarantine; not torn records, which power cuts leave."""
+    for row in (row for row in rows if row["reason"] != TORN):
+        whose = row["board"] or "A board that nobody knows"
+        told = (
+            f"{whose}: {count(row['bytes'], 'byte')} cannot be read ({printable(row['reason'])})."
+        )
+        yield (row["board"],) if row["board"] else (), told
 
 
 def cuts(offs: Iterable[Row]) -> Iterator[Said]:
@@ -164,8 +179,10 @@ def silences(rows: Iterable[Row]) -> Iterator[Said]:
     for (board, topic), some in sorted(found.items()):
         longest = max(some, key=lambda row: row["seconds"])
         more = f" and {count(len(some) - 1, 'other time')}" if len(some) > 1 else ""
+        usual = longest["usual_s"]
+        pause = lasted(usual) if usual >= 1 else "less than 1 s"
         told = (
             f"{board}: {printable(topic)} was silent for {lasted(longest['seconds'])} from"
-            f" {when(longest['after'])}{more}; usual are {lasted(longest['usual_s'])}."
+            f" {when(longest['after'])}{more}; it usually pauses for {pause}."
         )
         yield (board,), told

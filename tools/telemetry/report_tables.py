@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from ..errors import ToolError
 from . import report_series as series
 from .lake import Lake
-from .schemas import BRONZE, GOLD, SILVER
+from .schemas import BRONZE, GOLD, QUARANTINE, SILVER
 
 Row = dict[str, Any]
 BOARDS = 40  # in charts
@@ -84,6 +85,21 @@ class Tables:
     @cached_property
     def offs(self) -> list[Row]:
         return [*off(self.boots)]
+
+    @cached_property
+    def unread(self) -> list[Row]:
+        """What quarantine has, by board (None: unknown) and reason."""
+        if self._lake.open(QUARANTINE) is None:
+            return []
+        sums = [("bytes", "sum"), ("bytes", "count"), ("harvested_ms", "max")]
+        found = self._lake.rows(QUARANTINE).group_by(["board", "reason"]).aggregate(sums)
+        return [
+            {"board": self._names.get(row["board"], row["board"]), "reason": row["reason"],
+             "pieces": row["bytes_count"], "bytes": row["bytes_sum"],
+             "harvested": datetime.fromtimestamp(row["harvested_ms_max"] / 1000, UTC)}
+            for row in sorted(found.to_pylist(), key=lambda r: (r["board"] or "", r["reason"]))
+            if self._is_all or row["board"] in self._names
+        ]  # fmt: skip
 
     @cached_property
     def sensors(self) -> list[Row]:

@@ -51,8 +51,7 @@ def _table(name: str, text: str, *parts: str) -> Table:
     return Table(name, schema, parts or ("board",))
 
 
-_ONLY_BAD = ("file", "reason")
-BRONZE = Table("bronze", pa.schema([f for f in decode.SCHEMA if f.name not in _ONLY_BAD]))
+BRONZE = Table("bronze", pa.schema([f for f in decode.SCHEMA if f.name not in decode.ONLY_BAD]))
 QUARANTINE = Table("quarantine", decode.SCHEMA)
 
 _WHEN = "uptime_ms long, wall time, wall_error_us long, clock string,"

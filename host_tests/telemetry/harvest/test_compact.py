@@ -63,7 +63,7 @@ def test_a_reader_of_the_lines_meets_each_segment_once(folder: Folder) -> None:
     lines = manifest.read(folder.path)
     assert [line.line for line in lines] == [0, 1, 2]
     read = [part for parts in manifest.parts(lines) for part in parts]
-    assert [(part.bundle.line, part.start, part.end) for part in read] == [(2, 0, size)]
+    assert [(part.line, part.start, part.end) for part in read] == [(2, 0, size)]
 
 
 def test_a_record_is_never_later_than_its_line_nor_much_earlier(folder: Folder) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmq_tools.harvest.segments import LOSS
+from slotmq_tools.harvest.segments import LOSS, TORN
 from slotmq_tools.telemetry import silver
 from slotmq_tools.telemetry.losses import NO_SEGMENT, TO_THE_END, Hole, Loss, Told, losses
 from slotmq_tools.telemetry.schemas import BRONZE
@@ -51,46 +50,41 @@ def test_a_ring_that_was_full_loses_to_the_end_or_until_there_are_records_again(
     assert [loss.hole for loss in losses([], {1: 9}, both[::-1])] == [Hole(1, 10, None)]
 
 
-def test_a_hole_after_a_damaged_segment_is_explained_by_quarantine() -> None:
-    hole = Hole(1, 5, 8)
-    assert losses([hole], {1: 20}, [], {(1, 5)}) == [Loss(hole, ["quarantined"], [])]
-    assert losses([hole], {1: 20}, [told(1, 7, 1, 3)], {(1, 5)}) == [
-        Loss(hole, ["overwritten", "quarantined"], [3])
-    ]
-    assert losses([], {1: 20}, [told(1, 30, 1)], {(1, 21)}) == [
-        Loss(Hole(1, 21, 30), ["overwritten", "quarantined"], [])
-    ]
-
-
-def test_damage_alone_makes_no_hole_behind_the_last_record() -> None:
-    """The last record of a boot is torn as often as a board loses its power."""
-    assert losses([], {1: 20}, [], {(1, 21)}) == []
-
-
-@pytest.mark.parametrize(
-    ("segment", "reasons"), [(3, ["overwritten"]), (4, ["overwritten", "quarantined"])]
-)
-def test_numbers_behind_the_last_record_are_lost_by_damage_there(
-    segment: int, reasons: list[str]
-) -> None:
-    """That of an earlier segment has nothing to do with them."""
+def lost(*bad: tuple[int, int, int | None, str]) -> list[tuple[int, int, int | None, list[str]]]:
+    """Where boot 1 has the numbers 0 to 20 without 5 to 8, and its GAP record says that 25 to 30
+    were overwritten; with what is in quarantine."""
     frame = {"board": "aa", "boot": 1, "segment": 4, "ticks": 9, "type": 3, "flags": 1, "crc": 1,
              "payload": b"", "line": 0, "offset": 32}  # fmt: skip
-    frames = [frame | {"seq": seq} for seq in range(20)]
+    frames = [frame | {"seq": seq} for seq in range(20) if not 5 <= seq <= 8]
     frames.append(frame | {"seq": 20, "type": 5, "payload": LOSS.pack(1, 25, 6, 5)})
-    torn = {"board": "aa", "boot": 1, "segment": segment, "seq": None}
-    found = silver.of_board("aa", pa.Table.from_pylist(frames, BRONZE.schema), [torn])
-    [loss] = found["losses"].to_pylist()
-    assert (loss["first_seq"], loss["last_seq"], loss["reasons"]) == (21, 30, reasons)
+    names = ("boot", "first_seq", "last_seq", "reason")
+    rows = [dict(zip(names, each, strict=True)) for each in bad]
+    found = silver.of_board("aa", pa.Table.from_pylist(frames, BRONZE.schema), rows)["losses"]
+    return [(row["boot"], row["first_seq"], row["last_seq"], row["reasons"])
+            for row in found.to_pylist()]  # fmt: skip
+
+
+def test_damage_explains_the_hole_in_which_it_begins() -> None:
+    unexplained, overwritten = (1, 5, 8, ["unexplained"]), (1, 21, 30, ["overwritten"])
+    assert lost() == [unexplained, overwritten]
+    assert lost((1, 3, None, "bad CRC")) == [unexplained, overwritten], "another copy has it"
+    assert lost((1, 5, None, TORN)) == [(1, 5, 8, ["quarantined"]), overwritten]
+    assert lost((1, 7, 7, "QoS 3")) == [(1, 5, 8, ["quarantined"]), overwritten]
+    both = (1, 21, 30, ["overwritten", "quarantined"])
+    assert lost((1, 21, None, TORN)) == [unexplained, both]
+
+
+def test_damage_at_the_end_of_a_boot_is_a_loss_unless_a_power_cut_tore_it() -> None:
+    assert lost((1, 31, None, TORN))[1:] == [(1, 21, 30, ["overwritten"])]
+    ends = (1, 21, None, ["overwritten", "quarantined"])
+    assert lost((1, 31, None, "bad CRC"))[1:] == [ends]
+    assert lost((1, 31, 40, "bad header CRC"))[1:] == [(1, 21, 40, ends[3])]
 
 
 def test_a_boot_with_only_damaged_segments_is_a_loss_of_its_own() -> None:
-    assert losses([], {1: 5, 5: 5}, [], {(3, 0)}) == [
-        Loss(Hole(3, 0, None), ["quarantined"], []),
-        Loss(Hole(2, 0, None), ["unexplained"], []),
-        Loss(Hole(4, 0, None), ["unexplained"], []),
-    ]
-    assert losses([], {}, [], {(7, 0)}) == [Loss(Hole(7, 0, None), ["quarantined"], [])]
+    assert lost((3, 0, None, TORN))[2:] == [
+        (3, 0, None, ["quarantined"]), (2, 0, None, ["unexplained"]),
+    ]  # fmt: skip
 
 
 def test_a_boot_without_any_trace_is_lost_without_a_number() -> None:

@@ -74,6 +74,19 @@ def wrong(truth: Truth, rows: dict[str, list[Row]]) -> Iterator[str]:
     yield from islice(truth.wrong_losses(of["losses"]), 1)
 
 
+def killed(after: int) -> object:
+    """A commit that does not come back the so manieth time."""
+    commit, left = Lake.commit, [after]
+
+    def committed(lake: Lake, *rest: object) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        commit(lake, *rest)  # type: ignore[arg-type]
+
+    return committed
+
+
 def plain(table: pa.Table) -> list[Row]:
     """Times in microseconds as `NAME_us`."""
     for i, field in enumerate(table.schema):

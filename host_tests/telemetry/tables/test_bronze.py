@@ -3,19 +3,27 @@ from any number of harvest folders."""
 
 from __future__ import annotations
 
+import errno
+import io
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
+from click.testing import CliRunner
 
+from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import Line, locked
-from slotmq_tools.telemetry import bronze, decode, manifest, optimize
+from slotmq_tools.telemetry import bronze, manifest, optimize
+from slotmq_tools.telemetry.folder import Folder
 from slotmq_tools.telemetry.lake import Lake
-from slotmq_tools.telemetry.schemas import BRONZE, QUARANTINE
+from slotmq_tools.telemetry.schemas import BRONZE, QUARANTINE, SILVER
+from slotmq_tools.telemetry.season import greenhouse
 
 from . import campaign
-from .rows import HERE, Made
+from .rows import HERE, Made, killed
 
 
 def line(number: int = 1, size: int = 2048, harvested: float = 17.5) -> Line:
@@ -31,19 +39,92 @@ def harvest(folder: Path, *lines: Line) -> Path:
 def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
     harvest(tmp_path, line(size=5120), line(), line())
     tasks = list(manifest.parts(manifest.read(tmp_path), 2100))
-    spans = [[(p.bundle.line, p.start, p.end) for p in task] for task in tasks]
+    spans = [[(p.line, p.start, p.end) for p in task] for task in tasks]
     assert spans == [
         [(0, 0, 2048)], [(0, 2048, 4096)], [(0, 4096, 5120)], [(1, 0, 2048)], [(2, 0, 2048)],
     ]  # fmt: skip
 
 
-def test_a_missing_bundle_is_a_bad_frame(tmp_path: Path) -> None:
-    harvest(tmp_path, line())
-    [[part]] = manifest.parts(manifest.read(tmp_path))
-    [batch] = decode.frames_of(tmp_path, part)
-    [row] = batch.to_pylist()
-    assert (row["file"], row["line"]) == ("bundles/1.smq", 0)
-    assert row["reason"].startswith("unreadable bundle: ")
+class Worn(io.FileIO):
+    """A file that can be read up to its second segment."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell() >= 512:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().read(size)
+
+
+@pytest.mark.parametrize("killed_at", [0, 1, 9])
+def test_a_bundle_that_cannot_be_read_is_read_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: int
+) -> None:
+    """Whichever it is, also if a run is killed; tables of other bundles are made meanwhile."""
+    monkeypatch.setattr(bronze, "_LEAST", 512)  # a bundle is read by several tasks
+    lived = campaign.run(tmp_path / "harvest", [229])
+    whole, made = (Made(lived, Lake(tmp_path / name).made()) for name in ("whole", "tables"))
+    whole.ingest()
+    large = max(manifest.read(lived.folder), key=lambda bundle: bundle.size).path
+    words = ["telemetry", "ingest", str(lived.folder), str(made.lake.folder)]
+    with monkeypatch.context() as patch:
+        opened = Folder.open
+        patch.setattr(Folder, "open", lambda folder, name: (
+            Worn(folder / name) if name == large else opened(folder, name)))  # fmt: skip
+        run_killed(made, monkeypatch, killed_at)
+        for _ in range(2):
+            done = CliRunner().invoke(main, words)
+            *_, path, error = done.output.splitlines()
+            assert done.exit_code == 1 and error.startswith("Error: 1 of the bundles cannot be")
+            assert path == f"{lived.folder}/{large}: Input/output error"
+        optimize.compact(HERE, made.lake)
+        reasons = made.lake.rows(QUARANTINE)["reason"].to_pylist()
+        assert reasons.count("not read yet: Input/output error") == 1
+        assert 0 < made.lake.rows(BRONZE).num_rows < whole.lake.rows(BRONZE).num_rows
+    run_killed(made, monkeypatch, killed_at)
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert made.sorted() == whole.sorted()
+
+
+def run_killed(made: Made, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(Lake, "commit", killed(after))
+        made.ingest()
+
+
+DAMAGE = [("bad header CRC", 9, None), ("bad CRC", 300, None), ("cut bundle", None, -4096)]
+
+
+@pytest.mark.parametrize(("reason", "hurt", "end"), DAMAGE, ids=[reason for reason, *_ in DAMAGE])
+def test_damage_at_the_end_of_a_board_is_a_loss_that_the_report_names(
+    tmp_path: Path, reason: str, hurt: int | None, end: int | None
+) -> None:
+    """The manifest knows whose a segment is, and its numbers; a part was harvested before."""
+    folder = greenhouse.grow(tmp_path / "harvest").folder
+    with locked(folder) as lines:
+        (line,) = lines.filled(lines.lines()[-1:])
+    gone = line.segments[-1]
+    data = bytearray((folder / line.path).read_bytes())
+    if hurt is not None:
+        data[len(data) - line.segment_size + hurt] ^= 4
+    (folder / line.path).write_bytes(data[:end])
+    lake = Lake(tmp_path / "tables")
+    assert Made(campaign.Campaign(folder), lake).ingest() == (3, 3)
+    of_board = pc.field("board") == gone.board
+    (bad,) = lake.rows(QUARANTINE).filter(of_board).to_pylist()
+    loss = max(
+        lake.rows(SILVER["losses"]).filter(of_board).to_pylist(), key=lambda r: r["first_seq"]
+    )
+    assert (bad["reason"], bad["boot"], bad["segment"]) == (reason, gone.boot, gone.number)
+    assert loss["reasons"] == ["quarantined"] and loss["first_seq"] >= bad["first_seq"]
+    assert (loss["last_seq"], bad["last_seq"]) == (gone.last, gone.last)
+    assert loss["lost"] == gone.last - loss["first_seq"] + 1
+    page = tmp_path / "page.html"
+    assert (
+        CliRunner().invoke(main, ["telemetry", "report", str(lake.folder), str(page)]).exit_code
+        == 0
+    )
+    text = page.read_text("utf-8")
+    assert f"{gone.board}: {bad['bytes']:,} bytes cannot be read ({reason})." in text
+    assert f"<td>{reason}</td><td>1</td><td>{bad['bytes']:,}</td>" in text
 
 
 def ingest(harvest: Path, lake: Lake) -> tuple[int, int]:
@@ -86,9 +167,9 @@ def test_a_copy_of_a_folder_that_went_another_way_is_refused(tmp_path: Path) -> 
     other = shutil.copytree(one, tmp_path / "other")
     harvest(one, *some(3)[1:])
     assert ingest(one, lake) == (1, 3)
-    for count in (0, 3):
+    for count, complaint in ((0, "is an older copy"), (3, "begins like a harvest folder")):
         harvest(other, *some(count, of=99))
-        with pytest.raises(ToolError, match="begins like a harvest folder"):
+        with pytest.raises(ToolError, match=complaint):
             ingest(other, lake)
     assert rows(lake) == [0, 3]  # bundles that are missing
 
@@ -102,7 +183,7 @@ def test_files_that_are_put_together_change_no_table(tmp_path: Path) -> None:
     made, after = Made(lived, lake), Made(campaign.Campaign(tmp_path / "late"), lake)
     lake.made()
     with locked(lived.folder) as lines:
-        all_lines = lines.lines()
+        all_lines = lines.filled(lines.lines())
     (tmp_path / "late").mkdir()
     (tmp_path / "late/bundles").symlink_to(lived.folder / "bundles")
     for each in all_lines:

@@ -37,7 +37,7 @@ def test_a_record_has_what_was_written() -> None:
         "board": "286f000100000000", "boot": 3, "segment": 7, "seq": 2, "ticks": 5, "type": 2,
         "flags": 1, "client": "sensor", "topic": "a/b", "payload": b"21.5",
         "crc": int.from_bytes(MESSAGE[:4], "little"), "line": 0, "offset": 32 + 26 + 23,
-        "harvested_ms": 5, "file": None, "reason": None,
+        "harvested_ms": 5, **dict.fromkeys(decode.ONLY_BAD),
     }  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def test_there_are_golden_segments() -> None:
 def test_a_bundle_that_is_cut_has_what_is_whole(tmp_path: Path) -> None:
     data = (a_segment(CLIENT, TOPIC, MESSAGE) * 2)[: 512 + 32 + 26 + 23 + 9]
     (tmp_path / "a.smq").write_bytes(data)
-    part = manifest.Part(manifest.Bundle(0, "a.smq", 1024, 512, 5), 0, 1024)
+    part = manifest.Part("a.smq", 0, 512, 5, 0, 1024, [])
     found = [row for batch in decode.frames_of(tmp_path, part) for row in batch.to_pylist()]
     assert len([row for row in found if row["reason"] is None]) == 5
     bad = [(row["offset"], row["reason"]) for row in found if row["reason"]]

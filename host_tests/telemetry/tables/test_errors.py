@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,10 @@ from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.telemetry import command
+from slotmq_tools.telemetry.folder import Folder
 from slotmq_tools.telemetry.lake import Lake
+from slotmq_tools.telemetry.schemas import ALL
+from slotmq_tools.telemetry.season import greenhouse
 
 REFUSED = [
     (["ingest", "file", "tables"], "file"),
@@ -121,6 +127,49 @@ def test_of_a_java_trace_the_cause_is_printed() -> None:
     trace = "An error occurred.\nat x.Y\nCaused by: java.io.IOException: No space left\nat x.Z\n"
     assert command.reason(trace) == "java.io.IOException: No space left"
     assert command.reason("[TABLE_NOT_FOUND] t\nat x.Y") == "[TABLE_NOT_FOUND] t"
+
+
+def test_what_people_write_is_checked_first(tmp_path: Path) -> None:
+    harvest, tables = greenhouse.grow(tmp_path / "harvest").folder, tmp_path / "tables"
+    words = ["telemetry", "ingest", str(harvest), str(tables)]
+    tables.mkdir()
+    for name in ("boards.toml", "clocks.toml"):
+        (tables / name).write_text("[")
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 1 and done.output.startswith(f"Error: {tables}/{name} cannot be")
+        assert not (tables / "bronze").exists()
+        (tables / name).unlink()
+    beds, nobody = greenhouse.IDS["beds"].hex(), "286f0000000000ff"
+    (tables / "boards.toml").write_text(f"[{nobody}]\nsite = 'x'")
+    (tables / "clocks.toml").write_text(f"[{nobody}]\n1 = 5\n[{beds}]\n1 = 0\n7 = 60")
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0
+    assert done.output.splitlines()[-3:] == [
+        f"Warning: {tables}/boards.toml: no board {nobody} has recorded anything",
+        f"Warning: {tables}/clocks.toml: no board {nobody} has recorded anything",
+        f"Warning: {tables}/clocks.toml, [{beds}]: boot 7 was told no time: nothing to correct",
+    ]
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    def fill(_file: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space") as failed:
+        Folder(tmp_path).write("some/part.parquet", fill)
+    assert failed.value.filename == f"{tmp_path}/some/part.parquet"
+    assert not [*(tmp_path / "some").iterdir()]
+
+
+def test_who_reads_only_the_beginning_of_the_output_sees_no_traceback(tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    for table in ALL:
+        lake.commit(table, ())
+    command = [sys.executable, "-m", "slotmq_tools.cli", "telemetry", "sql", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None and run.stderr is not None
+        run.stdout.close()
+        assert run.stderr.read() == b""
 
 
 def test_tables_and_harvest_need_different_folders(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from slotmq_tools.telemetry.optimize import vacuum
 from slotmq_tools.telemetry.schemas import QUARANTINE, Table
 
 from . import campaign
-from .rows import Made
+from .rows import Made, killed
 
 TABLE = Table("gold/test", pa.schema([("board", pa.string()), ("seq", pa.int64())]))
 
@@ -96,19 +96,6 @@ def test_a_run_that_was_killed_between_two_transactions_is_repeated(
         made.ingest()
         assert made.sorted() == whole.sorted(), killed_at
     assert whole.lake.rows(QUARANTINE).num_rows
-
-
-def killed(after: int) -> object:
-    """A commit that does not come back the so manieth time."""
-    commit, left = Lake.commit, [after]
-
-    def committed(lake: Lake, *rest: object) -> None:
-        if not left[0]:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        commit(lake, *rest)  # type: ignore[arg-type]
-
-    return committed
 
 
 def test_a_damaged_table_is_one_line(lake: Lake) -> None:

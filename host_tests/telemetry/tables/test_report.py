@@ -186,6 +186,21 @@ def test_a_short_recording_with_a_power_cut(tmp_path: Path) -> None:
     assert "steadily" not in page and "stood still" not in page
 
 
+def test_a_board_has_one_colour_in_all_charts(tmp_path: Path) -> None:
+    measured = [
+        {"board": board, "topic": topic, "field": "", "start": START, "count": 1,
+         **dict.fromkeys(("min", "mean", "max"), 1.0)}
+        for topic, boards in {"both": (A, B), "a": (A,), "b": (B,)}.items() for board in boards
+    ]  # fmt: skip
+    assert report(gold(tmp_path, readings=measured)).exit_code == 0
+    colours: dict[str, set[str]] = {A: set(), B: set()}
+    for spec in charts((tmp_path / "page.html").read_text("utf-8")).values():
+        scale = spec["layer"][0]["encoding"]["color"]["scale"]
+        for board, colour in zip(scale["domain"], scale["range"], strict=True):
+            colours[board].add(colour)
+    assert [len(some) for some in colours.values()] == [1, 1] and colours[A] != colours[B]
+
+
 def test_lines_end_where_values_are_missing() -> None:
     def cut(hours: list[int], *dark: tuple[int, int]) -> list[tuple[int, bool]]:
         rows = [{"board": A, "start": hour * HOUR} for hour in reversed(hours)]
@@ -276,7 +291,7 @@ def test_of_many_boards_one_sentence_tells(tmp_path: Path) -> None:
     ids = [f"286f{number:012x}" for number in range(1, 12)]
     called = [COUNTS | {"board": board, "name": f"hive {i}", "advice": ["raise limit sessions"]}
               for i, board in enumerate(ids, 1)]  # fmt: skip
-    lost = {"ring full": ids, "overwritten": ids[:2]}
+    lost = {"ring full": ids, "overwritten": [*ids[:2], ids[1]]}
     gaps = [{"board": board, "boot": 1, "boots": 1, "lost": 2, "reasons": [why]}
             for why, some in lost.items() for board in some]  # fmt: skip
     boots = [{"board": board, "boot": boot, "first": minutes(boot), "last": minutes(boot + 0.5),
@@ -287,8 +302,8 @@ def test_of_many_boards_one_sentence_tells(tmp_path: Path) -> None:
     assert re.findall(r"<li[^>]*>(.*?)</li>", section(page, "What to look at")) == [
         "11 boards (hive 1, hive 2, hive 3 and others): raise limit sessions.",
         "hive 1 lost 2 records (overwritten).",
-        "hive 2 lost 2 records (overwritten).",
-        "11 boards (hive 1, hive 2, hive 3 and others) lost 22 records (ring full).",
+        "hive 2 lost 4 records in 2 gaps (overwritten).",
+        "11 boards (hive 1, hive 2, hive 3 and others) lost 22 records in 11 gaps (ring full).",
         "11 boards (hive 1, hive 2, hive 3 and others) began anew 11 times. " + CUT,
     ]
     names = re.findall(r"<tr[^>]*><td>(.*?)</td>", section(page, "Boards"))
