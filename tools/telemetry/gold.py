@@ -154,12 +154,11 @@ class Sent:
         self.fields = pa.array(names, pa.string())
 
     def _fields(self) -> Iterator[json_numbers.Found]:
-        """The numbers of JSON objects; those of a topic are alike."""
+        """The numbers of JSON objects."""
         texts = self.rows.column("json").combine_chunks()
         objects = pc.fill_null(pc.match_substring_regex(texts, r"^[ \t\r\n]*\{"), False)
-        whose = np.flatnonzero(objects.to_numpy(zero_copy_only=False))
-        here = whose[np.argsort(self.topic[whose], kind="stable")]
-        for name, places, values in json_numbers.fields(texts.take(pa.array(here))):
+        here = np.flatnonzero(objects.to_numpy(zero_copy_only=False))
+        for name, places, values in json_numbers.fields(texts.filter(objects).to_pylist()):
             yield name, here[places], values
 
     def counters(self) -> Any:
