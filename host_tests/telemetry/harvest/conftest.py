@@ -2,7 +2,9 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from host_tests.broker.wire.process import BrokerProcess
+from slotmq_tools import micropython
 from slotmq_tools.cli import main
+from slotmq_tools.deploy import repl
+from slotmq_tools.errors import ToolError
+from slotmq_tools.harvest import network
+from slotmq_tools.harvest.manifest import locked
+from slotmq_tools.harvest.store import Store
 
 from .fake_board import FakeBoards
 from .recording import Recorder, records
@@ -18,12 +26,17 @@ from .recording import Recorder, records
 # Any broker may stand between boards and harvester; slotmq's lets no client publish a head.
 ANY_BROKER = """
 from slotmq.embed import publishing
+from slotmq_tools import micropython
 from slotmq_tools.cli import main
+from slotmq_tools.deploy import repl
+from slotmq_tools.errors import ToolError
+from slotmq_tools.harvest import network
+from slotmq_tools.harvest.manifest import locked
+from slotmq_tools.harvest.store import Store
 publishing.refused = lambda *_: False
 main()
 """
 A, B = "00000000000000aa", "00000000000000bb"
-Attach = Callable[..., FakeBoards]
 
 
 class Field(BrokerProcess):
@@ -102,42 +115,105 @@ def recorder(name: str = A, messages: int = 200, **options: Any) -> Recorder:
     return made
 
 
+class Line:
+    """A serial line whose board is MicroPython on this machine, in a folder of its own."""
+
+    flash: Path
+
+    def __init__(self, _device: str) -> None:
+        self.resets = 0
+
+    def __enter__(self) -> "Line":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.resets == 1  # the broker runs again, whatever happened
+
+    def run(self, code: str) -> str:
+        program = self.flash / "code.py"
+        for path in ("/record", "/slotmq.conf", "/sd"):
+            code = code.replace(f'"{path}', f'"{self.flash}{path}')
+            code = code.replace(f"'{path}", f"'{self.flash}{path}")
+        program.write_text(code)
+        command = micropython.command(32, 160, program, [])
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise ToolError(f"the board: {ran.stderr.splitlines()[-1]}")
+        return ran.stdout
+
+    def remove(self, paths: list[str]) -> None:
+        for path in paths:
+            Path(path).unlink()
+
+    def reset(self) -> None:
+        self.resets += 1
+
+
+class Lab(Folder):
+    """A harvest folder, and where it is filled from: boards behind a broker, the flash of a board
+    on a cable, a card with copies."""
+
+    def __init__(self, tmp_path: Path, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(tmp_path / "harvest")
+        self.patch = patch
+        patch.setattr(network, "_AGAIN_S", 0.3)
+        patch.setattr(repl, "Repl", Line)
+        self.card, self.flash = tmp_path / "card", tmp_path / "flash" / "record"
+        self.flash.mkdir(parents=True)
+        Line.flash = self.flash.parent
+        self._boards: list[FakeBoards] = []
+
+    @cached_property
+    def field(self) -> BrokerProcess:
+        """The broker that the boards' clients find."""
+        return Field("cpython", "\n", self.path.parent)
+
+    def attach(self, *recorders: Recorder) -> FakeBoards:
+        self._boards.append(FakeBoards(self.field.address, list(recorders)))
+        return self._boards[-1]
+
+    def written(self, one: Recorder, place: str = "record") -> None:
+        """The board on the cable has these segments."""
+        for number, segment in one.segments.items():
+            (self.flash.parent / place / f"{number:08x}.seg").write_bytes(segment)
+
+    def kept(self, segment: bytes) -> None:
+        """The folder has this segment as sealed."""
+        with locked(self.path) as manifest:
+            store = Store(manifest)
+            store.keep(segment, growing=False)
+            store.bundle("a test")
+
+    def harvest(self, *options: str, status: int = 0) -> Result:
+        """From the broker."""
+        host, port = self.field.address
+        return self._run("--broker", f"{host}:{port}", *options, status=status)
+
+    def cable(self, *options: str, status: int = 0) -> Result:
+        return self._run("--port", "/dev/board", *options, status=status)
+
+    def copied(self, *options: str, status: int = 0) -> Result:
+        return self._run("--from", str(self.card), *options, status=status)
+
+    def _run(self, *options: str, status: int) -> Result:
+        result = CliRunner().invoke(main, ["harvest", str(self.path), *options])
+        assert result.exit_code == status, result.output
+        return result
+
+    def close(self) -> None:
+        for boards in self._boards:
+            boards.close()
+        if "field" in self.__dict__:
+            self.field.stop()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "harvest")
 
 
 @pytest.fixture
-def field(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """The broker that the boards' clients find."""
-    broker = Field("cpython", "\n", tmp_path)
-    yield broker
-    broker.stop()
-
-
-@pytest.fixture
-def attach(field: BrokerProcess) -> Iterator[Attach]:
-    there: list[FakeBoards] = []
-
-    def attach_boards(*recorders: Recorder) -> FakeBoards:
-        there.append(FakeBoards(field.address, list(recorders)))
-        return there[-1]
-
-    yield attach_boards
-    for boards in there:
-        boards.close()
-
-
-@pytest.fixture
-def harvest(field: BrokerProcess, folder: Folder) -> Callable[..., Result]:
-    """`slotmq harvest` from that broker into that folder."""
-
-    def run(*options: str, status: int = 0) -> Result:
-        where = f"{field.address[0]}:{field.address[1]}"
-        result = CliRunner().invoke(
-            main, ["harvest", str(folder.path), "--broker", where, *options]
-        )
-        assert result.exit_code == status, result.output
-        return result
-
-    return run
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    made = Lab(tmp_path, monkeypatch)
+    yield made
+    made.close()

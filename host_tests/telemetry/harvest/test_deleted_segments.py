@@ -2,15 +2,9 @@
 segments are fetched, with few requests.
 """
 
-from collections.abc import Callable
-
-from click.testing import Result
-
-from .conftest import A, Attach, Folder, identities
+from .conftest import A, Lab, identities
 from .recording import Recorder
 from .test_compact import kept
-
-Harvest = Callable[..., Result]
 
 
 def starts(count: int) -> Recorder:
@@ -27,23 +21,19 @@ def without(one: Recorder, *numbers: int) -> Recorder:
     return Recorder(A, size=512, boot=one.boot, next=one.next, newest=one.newest, segments=there)
 
 
-def test_segments_between_two_holes_are_fetched(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_segments_between_two_holes_are_fetched(lab: Lab) -> None:
     one = starts(111)
-    kept(folder, without(one, *range(1, 111)))
+    kept(lab, without(one, *range(1, 111)))
     board = without(one, *range(1, 65), *range(67, 110))
-    attach(board)
-    harvest()
-    assert folder.identities() == identities(board) and len(board.segments) == 4
+    lab.attach(board)
+    lab.harvest()
+    assert lab.identities() == identities(board) and len(board.segments) == 4
 
 
-def test_known_segments_below_a_hole_cost_few_requests(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_known_segments_below_a_hole_cost_few_requests(lab: Lab) -> None:
     one = starts(201)
-    kept(folder, without(one, 0, 200))
-    boards = attach(without(one, *range(130, 200)))
-    harvest()
+    kept(lab, without(one, 0, 200))
+    boards = lab.attach(without(one, *range(130, 200)))
+    lab.harvest()
     assert len(boards.requests) < 100
-    assert folder.identities() == identities(one)
+    assert lab.identities() == identities(one)

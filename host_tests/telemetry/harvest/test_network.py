@@ -1,302 +1,262 @@
 """`slotmq harvest --broker`: each segment is fetched once, despite lost and damaged answers."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from slotmq_tools.cli import main
 from slotmq_tools.harvest import network
 
-from .conftest import A, Attach, B, Folder, identities, recorder
-
-Harvest = Callable[..., Result]
+from .conftest import A, B, Lab, identities, recorder
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "_AGAIN_S", 0.3)
-
-
-def test_all_boards_come_in_one_bundle(attach: Attach, harvest: Harvest, folder: Folder) -> None:
+def test_all_boards_come_in_one_bundle(lab: Lab) -> None:
     one, other = recorder(A), recorder(B, 60)
     other.start()
     other.message("later", b"boot 2")
-    attach(one, other)
-    said = harvest().output
-    assert len(folder.lines()) == 1
+    lab.attach(one, other)
+    said = lab.harvest().output
+    assert len(lab.lines()) == 1
     assert f"{len(one.segments) + len(other.segments)} segments" in said
-    assert folder.identities() == identities(one, other)
+    assert lab.identities() == identities(one, other)
 
 
-def test_the_board_with_most_segments_comes_last(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_the_board_with_most_segments_comes_last(lab: Lab) -> None:
     """It may be one that somebody has made up, and a harvest that is ended has the others."""
     one, other = recorder(A, 700), recorder(B, 300)
-    boards = attach(one, other)
-    harvest()
+    boards = lab.attach(one, other)
+    lab.harvest()
     order = [board for board, _, offset in boards.requests if offset > 8]
     assert order == sorted(order, reverse=True) and {*order} == {A, B}
-    assert folder.identities() == identities(one, other)
+    assert lab.identities() == identities(one, other)
 
 
-def test_harvesting_twice_changes_nothing(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
-    attach(recorder())
-    harvest()
-    before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
-    assert "nothing new" in harvest().output
-    assert before == {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
+def test_harvesting_twice_changes_nothing(lab: Lab) -> None:
+    lab.attach(recorder())
+    lab.harvest()
+    before = {path: path.read_bytes() for path in lab.path.rglob("*") if path.is_file()}
+    assert "nothing new" in lab.harvest().output
+    assert before == {path: path.read_bytes() for path in lab.path.rglob("*") if path.is_file()}
 
 
-def test_of_a_segment_that_grew_only_the_rest_is_fetched(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_of_a_segment_that_grew_only_the_rest_is_fetched(lab: Lab) -> None:
     one = recorder(messages=30)
-    boards = attach(one)
-    harvest()
+    boards = lab.attach(one)
+    lab.harvest()
     length = len(one.segments[0])
     one.message("room/1", b"one more")
     boards.published()
     boards.requests.clear()
-    harvest()
+    lab.harvest()
     assert boards.requests == [(A, 0, 0), (A, 0, length)]  # its header, and the rest
-    assert folder.identities() == identities(one)
+    assert lab.identities() == identities(one)
 
 
-def test_a_segment_that_was_sealed_meanwhile_is_completed(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_segment_that_was_sealed_meanwhile_is_completed(lab: Lab) -> None:
     one = recorder(messages=30)
-    boards = attach(one)
-    harvest()
+    boards = lab.attach(one)
+    lab.harvest()
     for number in range(100):
         one.message("room/1", b"%d" % number)
     one.start()
     boards.published()
-    harvest()
-    assert folder.identities() == identities(one)
+    lab.harvest()
+    assert lab.identities() == identities(one)
     boards.requests.clear()
-    assert "nothing new" in harvest().output
+    assert "nothing new" in lab.harvest().output
     assert {segment for _, segment, _ in boards.requests} == {0, one.newest}
 
 
-def test_requests_without_answer_are_repeated(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_requests_without_answer_are_repeated(lab: Lab) -> None:
     one = recorder(messages=120)
-    boards = attach(one)
+    boards = lab.attach(one)
     boards.spoil = lambda count, answer: None if count % 5 == 0 else answer
-    harvest()
-    assert folder.identities() == identities(one)
+    lab.harvest()
+    assert lab.identities() == identities(one)
 
 
-def test_a_segment_damaged_in_transit_is_fetched_again(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_segment_damaged_in_transit_is_fetched_again(lab: Lab) -> None:
     one = recorder(messages=120)
-    boards = attach(one)
+    boards = lab.attach(one)
     boards.spoil = lambda count, answer: (
         answer[:200] + bytes([answer[200] ^ 1]) + answer[201:] if count == 2 else answer
     )
-    said = harvest()
+    said = lab.harvest()
     assert "torn" not in said.output
-    assert folder.identities() == identities(one)
+    assert lab.identities() == identities(one)
 
 
-def test_a_torn_tail_on_flash_is_stored_and_reported(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_torn_tail_on_flash_is_stored_and_reported(lab: Lab) -> None:
     one = recorder(messages=10)
     one.tear()
     torn = one.segments[0]
     one.start()
-    attach(one)
-    said = harvest().output
+    lab.attach(one)
+    said = lab.harvest().output
     assert "segment 0: torn" in said and f"byte {len(torn) - 6}" in said
-    assert folder.segments()[0][1][: len(torn)] == torn
-    assert folder.identities() == identities(one)
+    assert lab.segments()[0][1][: len(torn)] == torn
+    assert lab.identities() == identities(one)
 
 
-def test_a_record_that_is_half_on_flash_is_left_for_the_next_harvest(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_record_that_is_half_on_flash_is_left_for_the_next_harvest(lab: Lab) -> None:
     one = recorder(messages=10)
     whole = one.segments[0]
     one.message("room/0", b"whole by then")
     full = one.segments[0]
     one.segments[0] = full[: len(whole) + 9]
-    boards = attach(one)
-    assert "torn" not in harvest().output
-    assert len(folder.identities()) == len(identities(one))
+    boards = lab.attach(one)
+    assert "torn" not in lab.harvest().output
+    assert len(lab.identities()) == len(identities(one))
     one.segments[0] = full
     boards.published()
-    harvest()
-    assert folder.identities() == identities(one)
+    lab.harvest()
+    assert lab.identities() == identities(one)
 
 
 def test_an_interrupted_harvest_goes_on_where_it_stopped(
-    attach: Attach, harvest: Harvest, folder: Folder, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = recorder(messages=300)
-    boards = attach(one)
+    boards = lab.attach(one)
     boards.spoil = lambda count, answer: answer if count < 12 else None
-    monkeypatch.setattr(network, "_ATTEMPTS", 1)
-    said = harvest(status=1)
+    lab.patch.setattr(network, "_ATTEMPTS", 1)
+    said = lab.harvest(status=1)
     assert "does not answer" in said.output
-    assert {number for (_, _, number), _ in folder.segments()} == {0}  # all that was whole
+    assert {number for (_, _, number), _ in lab.segments()} == {0}  # all that was whole
     stopped = max((number, offset) for _, number, offset in boards.requests[:11])
     boards.spoil = lambda _count, answer: answer
     boards.requests.clear()
-    harvest()
+    lab.harvest()
     again = [(number, offset) for _, number, offset in boards.requests if offset]
     assert stopped[0] > 0 and min(again) >= stopped
-    assert folder.identities() == identities(one)
+    assert lab.identities() == identities(one)
 
 
-def test_overwritten_segments_are_reported_and_the_rest_is_fetched(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_overwritten_segments_are_reported_and_the_rest_is_fetched(lab: Lab) -> None:
     one = recorder(messages=300)
-    attach(one)
+    lab.attach(one)
     del one.segments[0]  # between its head and the request
-    assert f"board {A}: segment 0 was" in harvest().output
-    assert folder.identities() == identities(one)
+    assert f"board {A}: segment 0 was" in lab.harvest().output
+    assert lab.identities() == identities(one)
 
 
-def test_an_unreadable_newest_segment_seals_none(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_an_unreadable_newest_segment_seals_none(lab: Lab) -> None:
     """Power failed when the board had begun it; what seals those before is its next start."""
     one = recorder(A, 20)
     one.start()
     one.segments[one.newest] = one.segments[one.newest][:9]
-    boards = attach(one)
-    assert "segment 1: cut header" in harvest().output
-    assert [number for _, _, number, _ in folder.lines()[0]["growing"]] == [0]
+    boards = lab.attach(one)
+    assert "segment 1: cut header" in lab.harvest().output
+    assert [number for _, _, number, _ in lab.lines()[0]["growing"]] == [0]
     one.start()
     boards.published()
-    harvest()
-    assert [number for _, _, number, _ in folder.lines()[1]["growing"]] == [2]
-    assert [number for _, _, number, *_ in folder.lines()[1]["segments"]] == [0, 2]
+    lab.harvest()
+    assert [number for _, _, number, _ in lab.lines()[1]["growing"]] == [2]
+    assert [number for _, _, number, *_ in lab.lines()[1]["segments"]] == [0, 2]
 
 
-def test_a_board_without_what_its_head_names_is_named(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_board_without_what_its_head_names_is_named(lab: Lab) -> None:
     one, other = recorder(A, 300), recorder(B, 20)
-    attach(one, other)
+    lab.attach(one, other)
     one.segments.clear()
-    said = harvest(status=1).output
+    said = lab.harvest(status=1).output
     assert f"board {A}: its head names segments 0 to {one.newest}, and" in said
-    assert folder.identities() == identities(other)
+    assert lab.identities() == identities(other)
 
 
-def test_a_segment_longer_than_its_header_says_is_named(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_segment_longer_than_its_header_says_is_named(lab: Lab) -> None:
     """As a faulty recorder wrote it: the bundle has what fits."""
     one = recorder(messages=600)
     whole = identities(one)
     one.segments[1] = one.segments[1].ljust(one.size, b"\xff") + b"\x11" * 24
-    attach(one)
-    said = harvest(status=1).output
+    lab.attach(one)
+    said = lab.harvest(status=1).output
     assert f"segment 1: it has {one.size + 24} bytes, but its header says {one.size}" in said
-    assert folder.identities() == whole
-    assert "nothing new" in harvest().output
+    assert lab.identities() == whole
+    assert "nothing new" in lab.harvest().output
 
 
 @pytest.mark.parametrize("boot", [7, 4711])
-def test_a_ring_that_was_made_anew_is_fetched_whole_at_every_harvest(
-    boot: int, attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_ring_that_was_made_anew_is_fetched_whole_at_every_harvest(lab: Lab, boot: int) -> None:
     """Its first segments are harvested again and again, those behind have old numbers too."""
-    boards = attach(recorder(messages=1000))
-    harvest()
-    before = folder.identities()
+    boards = lab.attach(recorder(messages=1000))
+    lab.harvest()
+    before = lab.identities()
     fresh = recorder(messages=100, boot=boot)
     boards.recorders[A] = fresh
     for _ in range(2):
         boards.published()
-        harvest()
-        assert folder.identities() == before | identities(fresh)
+        lab.harvest()
+        assert lab.identities() == before | identities(fresh)
         for number in range(400):
             fresh.message("room/1", b"%d" % number)
-    assert fresh.newest < max(number for _, _, number in dict(folder.segments()))
+    assert fresh.newest < max(number for _, _, number in dict(lab.segments()))
 
 
 @pytest.mark.parametrize("boot", [1, 4711], ids=["emptied", "formatted"])
-def test_a_number_that_only_an_older_ring_had_vouches_for_nothing(
-    boot: int, attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
-    boards = attach(recorder(messages=700))
-    harvest()
-    before = folder.identities()
+def test_a_number_that_only_an_older_ring_had_vouches_for_nothing(lab: Lab, boot: int) -> None:
+    boards = lab.attach(recorder(messages=700))
+    lab.harvest()
+    before = lab.identities()
     fresh = boards.recorders[A] = recorder(messages=700, boot=boot)
     assert fresh.newest > 2
     whole = fresh.segments[1]
     fresh.segments[1] = b"\x00" * 500  # cannot be read just now
     boards.published()
-    harvest()
+    lab.harvest()
     fresh.segments[1] = whole
-    harvest()
-    assert folder.identities() == before | identities(fresh)
+    lab.harvest()
+    assert lab.identities() == before | identities(fresh)
 
 
-def test_one_header_is_requested_for_consecutive_boots(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_one_header_is_requested_for_consecutive_boots(lab: Lab) -> None:
     one = recorder(messages=20)
     for _ in range(6):
         one.start()
-    boards = attach(one)
-    harvest()
+    boards = lab.attach(one)
+    lab.harvest()
     boards.requests.clear()
-    harvest()
+    lab.harvest()
     assert boards.requests == [(A, one.newest, 0), (A, one.newest - 1, 0)]
-    assert folder.identities() == identities(one)
+    assert lab.identities() == identities(one)
 
 
-def test_board_selects_one_board(attach: Attach, harvest: Harvest, folder: Folder) -> None:
+def test_board_selects_one_board(lab: Lab) -> None:
     one, other = recorder(A, 20), recorder(B, 20)
-    attach(one, other)
-    harvest("--board", B)
-    assert folder.identities() == identities(other)
-    assert "no board cc" in harvest("--board", "cc", status=1).output
+    lab.attach(one, other)
+    lab.harvest("--board", B)
+    assert lab.identities() == identities(other)
+    assert "no board cc" in lab.harvest("--board", "cc", status=1).output
 
 
-def test_set_time_sends_time_and_bound(attach: Attach, harvest: Harvest) -> None:
-    boards = attach(recorder(messages=1))
-    said = harvest("--set-time").output
+def test_set_time_sends_time_and_bound(lab: Lab) -> None:
+    boards = lab.attach(recorder(messages=1))
+    said = lab.harvest("--set-time").output
     assert len(boards.times) == 1
     seconds, bound, quality = boards.times[0].split()
     assert float(seconds) > 1.7e9 and quality == "harvester"
     assert f"{bound} ms" in said
 
 
-def test_set_time_warns_if_the_message_was_slow(
-    attach: Attach, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    boards = attach(recorder(messages=1))
+def test_set_time_warns_if_the_message_was_slow(lab: Lab) -> None:
+    boards = lab.attach(recorder(messages=1))
     took = iter([10, 20, 10])
 
     def there_and_back(ring: network.Ring) -> int:
         time.sleep(next(took, 60) / 1000)
         return 10
 
-    monkeypatch.setattr(network.Ring, "_there_and_back", there_and_back)
-    said = harvest("--set-time").output
+    lab.patch.setattr(network.Ring, "_there_and_back", there_and_back)
+    said = lab.harvest("--set-time").output
     assert boards.times[0].split()[1:] == ["25", "harvester"]
     assert "bound of 25 ms" in said
     assert int(said.partition("may be ")[2].split()[0]) >= 60
 
 
-def test_no_boards_and_no_broker(attach: Attach, harvest: Harvest, tmp_path: Path) -> None:
-    said = harvest(status=1).output
+def test_no_boards_and_no_broker(lab: Lab, tmp_path: Path) -> None:
+    said = lab.harvest(status=1).output
     assert "remote_admin true" in said and "after `record_flush_interval` (10 s)" in said
     words = ["harvest", str(tmp_path / "field"), "--broker", "127.0.0.1:1"]
     done = CliRunner().invoke(main, words)
@@ -306,19 +266,19 @@ def test_no_boards_and_no_broker(attach: Attach, harvest: Harvest, tmp_path: Pat
 
 
 def test_a_kill_between_bundle_and_line_leaves_nothing_behind(
-    attach: Attach, harvest: Harvest, folder: Folder, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = recorder()
-    attach(one)
+    lab.attach(one)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
+    with lab.patch.context() as patch:
         patch.setattr("slotmq_tools.harvest.manifest.Manifest.append", killed)
-        harvest(status=1)
-    assert folder.lines() == [] and len(list((folder.path / "bundles").iterdir())) == 1
-    harvest()
-    assert len(list((folder.path / "bundles").iterdir())) == 1
-    assert folder.identities() == identities(one)
-    assert list((folder.path / "partial").iterdir()) == []
+        lab.harvest(status=1)
+    assert lab.lines() == [] and len(list((lab.path / "bundles").iterdir())) == 1
+    lab.harvest()
+    assert len(list((lab.path / "bundles").iterdir())) == 1
+    assert lab.identities() == identities(one)
+    assert list((lab.path / "partial").iterdir()) == []

@@ -2,29 +2,21 @@
 named, and the rest is fetched.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
-from click.testing import Result
 from paho.mqtt.enums import CallbackAPIVersion
 
 from host_tests.broker.wire.process import BrokerProcess
 from slotmq_tools.harvest import network
 from slotmq_tools.telemetry import manifest
 
-from .conftest import A, Attach, B, Folder, identities, recorder
+from .conftest import A, B, Lab, identities, recorder
 from .recording import Recorder
 
 HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,
 "size":512}"""
-Harvest = Callable[..., Result]
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "_AGAIN_S", 0.3)
 
 
 @pytest.mark.parametrize(
@@ -38,14 +30,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         (HEAD % (b"b", 0)).replace(b"512", b"1e999"),
     ],
 )
-def test_a_malformed_head_is_ignored(
-    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, head: bytes
-) -> None:
+def test_a_malformed_head_is_ignored(lab: Lab, head: bytes) -> None:
     one = recorder(A, 20)
-    attach(one)
-    forged(field, f"$SLOTMQ/record/{B}/head", head)
-    harvest()
-    assert folder.identities() == identities(one)
+    lab.attach(one)
+    forged(lab.field, f"$SLOTMQ/record/{B}/head", head)
+    lab.harvest()
+    assert lab.identities() == identities(one)
 
 
 def forged(field: BrokerProcess, topic: str, head: bytes) -> None:
@@ -59,47 +49,40 @@ def forged(field: BrokerProcess, topic: str, head: bytes) -> None:
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["in front of it", "behind it"])
-def test_a_silent_board_blocks_no_other_board(
-    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess, before: bool
-) -> None:
+def test_a_silent_board_blocks_no_other_board(lab: Lab, before: bool) -> None:
     one, other = recorder(A, 20), B.replace("b", "0" if before else "c")
-    boards = attach(one)
+    boards = lab.attach(one)
     head = (HEAD % (b"b", 9)).replace(B.encode(), other.encode())
-    forged(field, f"$SLOTMQ/record/{other}/head", head)
-    said = harvest(status=1).output
+    forged(lab.field, f"$SLOTMQ/record/{other}/head", head)
+    said = lab.harvest(status=1).output
     assert said.count(f"board {other} does not answer") == said.count("does not answer") == 1
-    assert folder.identities() == identities(one)
+    assert lab.identities() == identities(one)
     one.message("room/1", b"later")
     one.start()
     boards.published()
-    harvest(status=1)
-    assert folder.identities() == identities(one)
+    lab.harvest(status=1)
+    assert lab.identities() == identities(one)
 
 
 @pytest.mark.parametrize("of", [{"name": B}, {"newest": 4}], ids=["board", "number"])
-def test_an_unrequested_segment_is_ignored(
-    attach: Attach, harvest: Harvest, folder: Folder, of: dict[str, Any]
-) -> None:
+def test_an_unrequested_segment_is_ignored(lab: Lab, of: dict[str, Any]) -> None:
     one, other = recorder(A, 20), Recorder(**{"name": A, **of})
     other.start()
     one.segments[1] = other.segments[other.newest]
     one.newest = 1
     one.start()
-    attach(one)
-    said = harvest().output
+    lab.attach(one)
+    said = lab.harvest().output
     assert f"segment 1: it is segment {other.newest} " in said and f"board {other.name}" in said
-    assert {number for (_, _, number), _ in folder.segments()} == {0, 2}
+    assert {number for (_, _, number), _ in lab.segments()} == {0, 2}
 
 
-def test_several_silent_boards_take_no_longer_than_one(
-    attach: Attach, harvest: Harvest, folder: Folder, field: BrokerProcess,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_several_silent_boards_take_no_longer_than_one(lab: Lab) -> None:
     one, other = recorder(A, 60), recorder("00000000000000ab", 60)
-    boards = attach(one, other)
+    boards = lab.attach(one, other)
     for name in (b"a", b"b", b"c", b"d"):
         board = f"00000000000000b{name.decode()}"
-        forged(field, f"$SLOTMQ/record/{board}/head", HEAD % (name, 3))
+        forged(lab.field, f"$SLOTMQ/record/{board}/head", HEAD % (name, 3))
     other.segments[0] = bytes(60)  # it answers, with nobody's name
     answers: list[bool] = []
     answer = network.Ring.answer
@@ -109,53 +92,45 @@ def test_several_silent_boards_take_no_longer_than_one(
         answers.append(found is not None)
         return found
 
-    monkeypatch.setattr(network.Ring, "answer", counted)
-    said = harvest(status=1).output
+    lab.patch.setattr(network.Ring, "answer", counted)
+    said = lab.harvest(status=1).output
     assert said.count("does not answer") == 4
     assert "segment 0: " in said and "not a segment" in said
     assert answers.count(False) < 12  # as often as two would be asked, one behind the other
     assert boards.requests[:2] == [(A, 0, 8), ("00000000000000ab", 0, 8)]
-    assert folder.identities() == identities(one)
+    assert lab.identities() == identities(one)
 
 
-def test_a_segment_of_size_zero_writes_no_manifest_line(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_segment_of_size_zero_writes_no_manifest_line(lab: Lab) -> None:
     one = recorder(A, 20)
     one.segments[0] = recorder(A, 1, size=0).segments[0]
     one.start()
-    attach(one)
-    assert "segment 0: bad segment size" in harvest().output
-    assert [bundle.segment_size for bundle in manifest.read(folder.path)] == [one.size]
+    lab.attach(one)
+    assert "segment 0: bad segment size" in lab.harvest().output
+    assert [bundle.segment_size for bundle in manifest.read(lab.path)] == [one.size]
 
 
-def test_a_malformed_answer_is_requested_again(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_a_malformed_answer_is_requested_again(lab: Lab) -> None:
     one = recorder(messages=120)
-    boards = attach(one)
+    boards = lab.attach(one)
     boards.spoil = lambda count, answer: answer[: count % 12] if count % 5 == 0 else answer
-    harvest()
-    assert folder.identities() == identities(one)
+    lab.harvest()
+    assert lab.identities() == identities(one)
 
 
-def test_a_foreign_file_in_partial_is_named(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
-    attach(recorder(messages=20))
-    (folder.path / "partial").mkdir(parents=True)
-    (folder.path / "partial" / "x.seg").write_text("something else")
-    said = harvest(status=1).output.splitlines()[-1]
+def test_a_foreign_file_in_partial_is_named(lab: Lab) -> None:
+    lab.attach(recorder(messages=20))
+    (lab.path / "partial").mkdir(parents=True)
+    (lab.path / "partial" / "x.seg").write_text("something else")
+    said = lab.harvest(status=1).output.splitlines()[-1]
     assert said.startswith("Error: ") and "partial/x.seg: cut header" in said
 
 
-def test_bytes_that_are_not_a_segment_are_reported(
-    attach: Attach, harvest: Harvest, folder: Folder
-) -> None:
+def test_bytes_that_are_not_a_segment_are_reported(lab: Lab) -> None:
     one = recorder(messages=300)
     one.segments[1] = b"\x00" * 500
-    attach(one)
-    said = harvest().output
+    lab.attach(one)
+    said = lab.harvest().output
     assert "segment 1: " in said and "not a segment" in said
-    assert (A, 1, 1) not in dict(folder.segments())
-    assert len(folder.segments()) == len(one.segments) - 1
+    assert (A, 1, 1) not in dict(lab.segments())
+    assert len(lab.segments()) == len(one.segments) - 1
