@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from host_tests.telemetry.harvest.conftest import Folder, identities, recorder
+from host_tests.telemetry.conftest import Folder, identities, recorder
 from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.harvest import segments as segment
 

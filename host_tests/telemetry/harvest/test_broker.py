@@ -10,8 +10,8 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from host_tests.broker.wire.process import BrokerProcess
+from host_tests.telemetry.conftest import Folder
 
-from .conftest import Folder
 from .recording import MESSAGE, records
 
 MESSAGES = 150

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from host_tests.telemetry.conftest import A, B, Folder, identities, recorder
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.compact import compact
@@ -13,7 +14,6 @@ from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.harvest.store import Store
 from slotmq_tools.telemetry import manifest
 
-from .conftest import A, B, Folder, identities, recorder
 from .recording import Recorder
 
 

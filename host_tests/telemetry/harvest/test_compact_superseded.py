@@ -3,12 +3,12 @@
 import pytest
 from click.testing import CliRunner
 
+from host_tests.telemetry.conftest import A, B, Folder, identities, recorder
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.harvest.store import Store
 
-from .conftest import A, B, Folder, identities, recorder
 from .recording import Recorder
 from .test_compact import compacted, kept
 

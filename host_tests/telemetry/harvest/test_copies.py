@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import A, B, Lab, identities, recorder
+from host_tests.telemetry.conftest import A, B, Lab, identities, recorder
+
 from .recording import Recorder
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import A, B, Lab, identities, recorder
+from host_tests.telemetry.conftest import A, B, Lab, identities, recorder
 
 
 def shortened(bundle: Path) -> None:

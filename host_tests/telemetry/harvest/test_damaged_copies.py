@@ -4,7 +4,8 @@ has, and deletes nothing on the board that the folder lacks.
 
 import pytest
 
-from .conftest import A, Lab, identities, recorder
+from host_tests.telemetry.conftest import A, Lab, identities, recorder
+
 from .recording import Recorder
 from .test_copies import copy
 

@@ -2,7 +2,8 @@
 segments are fetched, with few requests.
 """
 
-from .conftest import A, Lab, identities
+from host_tests.telemetry.conftest import A, Lab, identities
+
 from .recording import Recorder
 from .test_compact import kept
 

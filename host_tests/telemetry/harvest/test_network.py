@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from host_tests.telemetry.conftest import A, B, Lab, identities, recorder
 from slotmq_tools.cli import main
 from slotmq_tools.harvest import network
-
-from .conftest import A, B, Lab, identities, recorder
 
 
 def test_all_boards_come_in_one_bundle(lab: Lab) -> None:

@@ -3,9 +3,8 @@
 import pytest
 from click.testing import CliRunner
 
+from host_tests.telemetry.conftest import Lab, identities, recorder
 from slotmq_tools.cli import main
-
-from .conftest import Lab, identities, recorder
 
 
 def test_all_files_come_and_nothing_is_changed(lab: Lab) -> None:

@@ -9,10 +9,10 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from host_tests.broker.wire.process import BrokerProcess
+from host_tests.telemetry.conftest import A, B, Lab, identities, recorder
 from slotmq_tools.harvest import network
 from slotmq_tools.telemetry import manifest
 
-from .conftest import A, B, Lab, identities, recorder
 from .recording import Recorder
 
 HEAD = b"""{"board":"00000000000000b%b","boot":1,"first":0,"segment":%d,"length":9,"next":1,

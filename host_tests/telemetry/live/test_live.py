@@ -10,21 +10,20 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from host_tests.broker.wire.process import BrokerProcess
-from host_tests.telemetry.harvest.conftest import A, B, Field, identities, recorder
+from host_tests.telemetry.conftest import A, B, Field, Lab, identities, recorder
 from host_tests.telemetry.harvest.fake_board import FakeBoards
 from host_tests.telemetry.harvest.recording import Recorder
 from host_tests.telemetry.recorder.test_recording import begin, join
 from host_tests.telemetry.tables.rows import HERE
 from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
-from slotmq_tools.harvest import network
 from slotmq_tools.telemetry import live
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import BRONZE, GOLD, SILVER
@@ -32,24 +31,12 @@ from slotmq_tools.telemetry.schemas import BRONZE, GOLD, SILVER
 C = "00000000000000cc"
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "_AGAIN_S", 0.3)
-
-
-@pytest.fixture
-def field(tmp_path: Path) -> Iterator[BrokerProcess]:
-    broker = Field("cpython", "\n", tmp_path)
-    yield broker
-    broker.stop()
-
-
 class Tables:
     """A harvest folder and tables, and who fills them."""
 
-    def __init__(self, folder: Path, *brokers: BrokerProcess) -> None:
-        self.harvest, self.lake = folder / "harvest", Lake(folder / "tables")
-        self.field = live.Field([broker.address for broker in brokers], Login())
+    def __init__(self, lab: Lab, *brokers: BrokerProcess) -> None:
+        self.harvest, self.lake = lab.path, Lake(lab.path.parent / "tables")
+        self.field = live.Field([each.address for each in (lab.field, *brokers)], Login())
 
     def round(self) -> None:
         live.run(self.field, self.harvest, self.lake, HERE, None)
@@ -65,21 +52,16 @@ def says(one: Recorder, boards: FakeBoards, count: int) -> None:
     boards.published()
 
 
-def test_a_segment_that_grows_is_in_the_tables_once_and_takes_no_space(
-    tmp_path: Path, field: BrokerProcess
-) -> None:
+def test_a_segment_that_grows_is_in_the_tables_once_and_takes_no_space(lab: Lab) -> None:
     one, other = recorder(A, 30), recorder(B, 200)
-    boards = FakeBoards(field.address, [one, other])
-    tables = Tables(tmp_path, field)
+    boards = lab.attach(one, other)
+    tables = Tables(lab)
     sealed = 0
-    try:
-        for count in (0, 1, 5, 0, 60, 3):
-            says(one, boards, count)
-            tables.round()
-            assert tables.bronze() == Counter(identities(one, other))
-            sealed = max(sealed, len([*tables.harvest.glob("bundles/*")]))
-    finally:
-        boards.close()
+    for count in (0, 1, 5, 0, 60, 3):
+        says(one, boards, count)
+        tables.round()
+        assert tables.bronze() == Counter(identities(one, other))
+        sealed = max(sealed, len([*tables.harvest.glob("bundles/*")]))
     assert sealed <= 3, "a bundle only when a segment is whole"
     assert len([*tables.harvest.glob("partial/*.open")]) == 2
     messages = tables.lake.rows(SILVER["messages"])
@@ -88,84 +70,62 @@ def test_a_segment_that_grows_is_in_the_tables_once_and_takes_no_space(
     assert sum(row["messages"] for row in traffic) == messages.num_rows
 
 
-def test_a_harvest_in_between_and_one_afterwards_change_nothing(
-    tmp_path: Path, field: BrokerProcess
-) -> None:
-    from click.testing import CliRunner
-
-    from slotmq_tools.cli import main
-
+def test_a_harvest_in_between_and_one_afterwards_change_nothing(lab: Lab) -> None:
     one = recorder(A, 100)
-    boards = FakeBoards(field.address, [one])
-    tables = Tables(tmp_path, field)
-    where = f"{field.address[0]}:{field.address[1]}"
-    try:
-        for _ in range(3):
-            tables.round()
-            says(one, boards, 7)
-            done = CliRunner().invoke(main, ["harvest", str(tables.harvest), "--broker", where])
-            assert done.exit_code == 0, done.output
-            tables.round()
-            assert {*tables.bronze()} == identities(one)
-            says(one, boards, 40)
-    finally:
-        boards.close()
+    boards = lab.attach(one)
+    tables = Tables(lab)
+    for _ in range(3):
+        tables.round()
+        says(one, boards, 7)
+        lab.harvest()
+        tables.round()
+        assert {*tables.bronze()} == identities(one)
+        says(one, boards, 40)
     rows = tables.lake.rows(SILVER["messages"]).to_pylist()
     assert len(rows) == len({(row["boot"], row["seq"]) for row in rows})
 
 
-def test_what_a_ring_overwrote_before_it_was_sealed_stays(
-    tmp_path: Path, field: BrokerProcess
-) -> None:
+def test_what_a_ring_overwrote_before_it_was_sealed_stays(lab: Lab) -> None:
     one = recorder(A, 30)
-    boards = FakeBoards(field.address, [one])
-    tables = Tables(tmp_path, field)
-    try:
-        tables.round()
-        before = identities(one)
-        one.keeps = 2
-        says(one, boards, 1500)
-        tables.round()
-    finally:
-        boards.close()
+    boards = lab.attach(one)
+    tables = Tables(lab)
+    tables.round()
+    before = identities(one)
+    one.keeps = 2
+    says(one, boards, 1500)
+    tables.round()
     assert not before & identities(one)
     assert tables.bronze() == Counter(before | identities(one))
     reasons = tables.lake.rows(SILVER["losses"])["reasons"].to_pylist()
     assert len(reasons) >= 1
 
 
-def test_a_board_or_a_broker_that_is_away_keeps_nobody_waiting(
-    tmp_path: Path, field: BrokerProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_board_or_a_broker_that_is_away_keeps_nobody_waiting(lab: Lab) -> None:
     one, other = recorder(A, 50), recorder(B, 50)
-    boards, silent = FakeBoards(field.address, [one]), FakeBoards(field.address, [other])
-    away = Field("cpython", "\n", tmp_path)
+    boards, silent = lab.attach(one), lab.attach(other)
+    away = Field("cpython", "\n", lab.path.parent)
     third = recorder(C, 50)
     elsewhere = FakeBoards(away.address, [third])
-    tables = Tables(tmp_path, field, away)
-    try:
+    tables = Tables(lab, away)
+    tables.round()
+    assert {*tables.bronze()} == identities(one, other, third)
+    silent.spoil = lambda _count, _answer: None
+    elsewhere.close()
+    away.stop()
+    seen = identities(other, third)
+    says(other, silent, 5)
+    for _ in range(3):
+        says(one, boards, 5)
         tables.round()
-        assert {*tables.bronze()} == identities(one, other, third)
-        silent.spoil = lambda _count, _answer: None
-        elsewhere.close()
-        away.stop()
-        seen = identities(other, third)
-        says(other, silent, 5)
-        for _ in range(3):
-            says(one, boards, 5)
-            tables.round()
-            assert {*tables.bronze()} == identities(one) | seen
-        assert tables.field.silent(field.address) == {B}
-        asked = len(silent.requests)
-        tables.round()
-        assert len(silent.requests) == asked, "it is left out"
-        silent.spoil = lambda _count, answer: answer
-        tables.field._until.clear()  # two minutes later
-        tables.round()
-        assert {*tables.bronze()} == identities(one, other) | seen
-    finally:
-        for each in (boards, silent):
-            each.close()
+        assert {*tables.bronze()} == identities(one) | seen
+    assert tables.field.silent(lab.field.address) == {B}
+    asked = len(silent.requests)
+    tables.round()
+    assert len(silent.requests) == asked, "it is left out"
+    silent.spoil = lambda _count, answer: answer
+    tables.field._until.clear()  # two minutes later
+    tables.round()
+    assert {*tables.bronze()} == identities(one, other) | seen
 
 
 def test_rounds_with_nothing_new_leave_no_records(tmp_path: Path) -> None:
@@ -199,8 +159,8 @@ def test_rounds_with_nothing_new_leave_no_records(tmp_path: Path) -> None:
         sensor.sock.close()
 
 
-def test_no_broker_at_the_start_is_an_error(tmp_path: Path, field: BrokerProcess) -> None:
-    tables = Tables(tmp_path, field)
+def test_no_broker_at_the_start_is_an_error(lab: Lab) -> None:
+    tables = Tables(lab)
     tables.field = live.Field([("127.0.0.1", 1)], Login())
     with pytest.raises(ToolError, match=r"127\.0\.0\.1:1"):
         tables.round()
@@ -233,28 +193,25 @@ class Process:
 
 
 @pytest.mark.nightly
-def test_nothing_is_lost_or_doubled_by_kill_9(tmp_path: Path, field: BrokerProcess) -> None:
+def test_nothing_is_lost_or_doubled_by_kill_9(lab: Lab) -> None:
     recorders = [recorder(A, 900), recorder(B, 400)]
-    boards = FakeBoards(field.address, recorders)
-    tables = Tables(tmp_path, field)
+    boards = lab.attach(*recorders)
+    tables = Tables(lab)
     process, random = Process(tables), Random(5)
-    try:
-        for _ in range(8):
-            asked, moment = len(boards.requests), random.random() * 2
-            begun = [0.0]
+    for _ in range(8):
+        asked, moment = len(boards.requests), random.random() * 2
+        begun = [0.0]
 
-            def has_begun(asked: int = asked, moment: float = moment,
-                          begun: list[float] = begun) -> bool:  # fmt: skip
-                if len(boards.requests) > asked and not begun[0]:
-                    begun[0] = time.monotonic()
-                return bool(begun[0]) and time.monotonic() > begun[0] + moment
+        def has_begun(asked: int = asked, moment: float = moment,
+                      begun: list[float] = begun) -> bool:  # fmt: skip
+            if len(boards.requests) > asked and not begun[0]:
+                begun[0] = time.monotonic()
+            return bool(begun[0]) and time.monotonic() > begun[0] + moment
 
-            process.until(has_begun, "--every", "0.1")
-            for one in recorders:
-                says(one, boards, random.randrange(60))
-        assert process.start("--once").wait() == 0
-    finally:
-        boards.close()
+        process.until(has_begun, "--every", "0.1")
+        for one in recorders:
+            says(one, boards, random.randrange(60))
+    assert process.start("--once").wait() == 0
     assert tables.bronze() == Counter(identities(*recorders))
     rows = tables.lake.rows(SILVER["messages"]).to_pylist()
     assert {row["copies"] for row in rows} == {1}

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from host_tests.telemetry.harvest.conftest import A, Field, identities, recorder
-from host_tests.telemetry.harvest.fake_board import FakeBoards
+from host_tests.telemetry.conftest import A, Lab, identities, recorder
 from slotmq_tools.cli import main
 from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
@@ -79,25 +78,18 @@ def test_of_two_writers_the_second_fails_at_its_commit(bucket: str) -> None:
     assert one.files(BRONZE) == ["board=a/2.parquet"]
 
 
-def test_live_writes_into_an_object_store(bucket: str, tmp_path: Path) -> None:
+def test_live_writes_into_an_object_store(bucket: str, lab: Lab) -> None:
     """A segment that is still written, more of it, and nothing new."""
-    field = Field("cpython", "\n", tmp_path)
     one = recorder(A, 30)
-    boards = FakeBoards(field.address, [one])
-    lake = Lake(f"{bucket}/live")
-    try:
-        for count in (0, 5, 0):
-            for _ in range(count):
-                one.message("room/late", b"1.5")
-            boards.published()
-            brokers = live.Field([field.address], Login())
-            live.run(brokers, tmp_path / "harvest", lake, HERE, None)
-            rows = lake.rows(BRONZE).to_pylist()
-            found = sorted((row["board"], row["boot"], row["seq"]) for row in rows)
-            assert found == sorted(identities(one))
-    finally:
-        boards.close()
-        field.stop()
+    boards, lake = lab.attach(one), Lake(f"{bucket}/live")
+    for count in (0, 5, 0):
+        for _ in range(count):
+            one.message("room/late", b"1.5")
+        boards.published()
+        live.run(live.Field([lab.field.address], Login()), lab.path, lake, HERE, None)
+        rows = lake.rows(BRONZE).to_pylist()
+        found = sorted((row["board"], row["boot"], row["seq"]) for row in rows)
+        assert found == sorted(identities(one))
     assert sum(lake.rows(GOLD["boards"])["messages"].to_pylist()) == 35
 
 

@@ -20,8 +20,8 @@ from slotmq_tools.harvest import network
 from slotmq_tools.harvest.manifest import locked
 from slotmq_tools.harvest.store import Store
 
-from .fake_board import FakeBoards
-from .recording import Recorder, records
+from .harvest.fake_board import FakeBoards
+from .harvest.recording import Recorder, records
 
 # Any broker may stand between boards and harvester; slotmq's lets no client publish a head.
 ANY_BROKER = """
