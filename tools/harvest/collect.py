@@ -29,7 +29,6 @@ Fetch = Callable[[int], Iterable[bytes]]  # the bytes of a segment from this off
 class Report:
     """The result of a harvest."""
 
-    fetched: int = 0  # segments
     gone: list[str] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)  # what exists and was not fetched
@@ -185,7 +184,6 @@ def _gathered(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> byte
 
 def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
     found = store.keep(data, growing=growing).scan
-    report.fetched += 1
     which = f"board {found.header.board}: segment {found.header.segment}"
     if len(data) > found.header.size:  # a fault of a recorder
         told = f"it has {len(data)} bytes, but its header says {found.header.size}"

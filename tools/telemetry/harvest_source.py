@@ -20,10 +20,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from ..errors import ToolError
+from ..harvest.manifest import Line
 from . import manifest
 from .decode import SCHEMA, frames_of
 from .folder import Folder
-from .manifest import Part
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -40,9 +40,8 @@ NAME = "slotmq"
 FRAMES = from_arrow_schema(SCHEMA)
 
 
-class _Work(InputPartition):
-    def __init__(self, parts: Sequence[Part]) -> None:
-        super().__init__(list(parts))
+def _work(lines: Sequence[Line]) -> Sequence[InputPartition]:
+    return [InputPartition(parts) for parts in manifest.parts(lines)]
 
 
 def _read(folder: Folder, partition: InputPartition) -> Iterator[Any]:
@@ -56,8 +55,7 @@ class _Reader(DataSourceReader):
         self._folder = Folder(options["path"])
 
     def partitions(self) -> Sequence[InputPartition]:
-        bundles = manifest.read(self._folder)
-        return [_Work(parts) for parts in manifest.parts(bundles)]
+        return _work(manifest.read(self._folder))
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return _read(self._folder, partition)
@@ -91,21 +89,11 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = min(end, start["line"] + limit.max_files)
         return {"line": max(start["line"], end)}
 
-    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"line": manifest.count(self._folder)}
-
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        bundles = manifest.read(self._folder, start["line"], end["line"])
-        return [_Work(parts) for parts in manifest.parts(bundles)]
+        return _work(manifest.read(self._folder, start["line"], end["line"]))
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return _read(self._folder, partition)
-
-    def commit(self, end: dict[str, int]) -> None:
-        """The folder keeps everything: there is nothing to let go of."""
-
-    def stop(self) -> None:
-        """Nothing is held open."""
 
 
 class HarvestSource(DataSource):

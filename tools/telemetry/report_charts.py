@@ -168,8 +168,4 @@ def _filled(spec: Spec, rows: Sequence[Row], since: int, until: int) -> Spec:
     """With its rows, which Altair would look at one by one."""
     values = {"shown": [], "since": since, "until": until}
     params = [{"name": name, "value": value} for name, value in values.items()]
-    return {
-        **spec,
-        "params": [*spec.get("params", ()), *params],
-        "data": {"values": [*rows]},
-    }
+    return {**spec, "params": [*spec.get("params", ()), *params], "data": {"values": [*rows]}}

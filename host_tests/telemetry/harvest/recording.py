@@ -1,25 +1,13 @@
-"""Writes segments as lib/FORMAT.md says, record by record, independently of the recorder."""
+"""A board's ring, whose segments are written independently of the recorder (season/writer.py)."""
 
 import struct
 import zlib
 from dataclasses import dataclass, field
 
+from slotmq_tools.telemetry.season.writer import NO_ID, header, record
+
 SIZE = 4096
 DEF, MESSAGE, EVENT = 1, 2, 3
-NO_ID = 0xFFFF
-
-
-def record(kind: int, flags: int, seq: int, ticks: int, client: int, topic: int,
-           payload: bytes) -> bytes:  # fmt: skip
-    rest = struct.pack("<HBBIIHH", 20 + len(payload), kind, flags, seq, ticks, client, topic)
-    rest += payload
-    return struct.pack("<I", zlib.crc32(rest)) + rest
-
-
-def head(board: bytes, boot: int, segment: int, first: int, size: int = SIZE) -> bytes:
-    begin = b"SLMR" + struct.pack("<BBH", 1, 0, size // 256) + board
-    begin += struct.pack("<III", boot, segment, first)
-    return begin + struct.pack("<I", zlib.crc32(begin))
 
 
 @dataclass
@@ -62,7 +50,7 @@ class Recorder:
     def _segment(self) -> None:
         self.newest += 1
         self.topics = {}
-        start = head(bytes.fromhex(self.name), self.boot, self.newest, self.next, self.size)
+        start = header(bytes.fromhex(self.name), self.boot, self.newest, self.next, self.size)
         self.segments[self.newest] = start
         while len(self.segments) > self.keeps:
             del self.segments[min(self.segments)]

@@ -18,9 +18,7 @@ def used(folder: Folder) -> int:
     return sum(path.stat().st_size for path in (folder.path / "bundles").iterdir())
 
 
-def test_the_fullest_copy_of_a_segment_stays(
-    folder: Folder,
-) -> None:
+def test_the_fullest_copy_of_a_segment_stays(folder: Folder) -> None:
     """And where it lies: who had read that line has nothing to read once more."""
     one = recorder(A, 10)
     for number in range(5):

@@ -36,7 +36,8 @@ def fetched(lab: Lab, one: Recorder, way: str) -> str:
 
 
 @WAYS
-def test_a_segment_damaged_only_in_its_copy_is_fetched(lab: Lab, way: str, one: Recorder) -> None:
+def test_a_segment_damaged_only_in_its_copy_is_fetched(lab: Lab, way: str) -> None:
+    one = ring()
     path = copy(one, lab.card, 0)
     path.write_bytes(rotten(one.segments[0], 700))
     copy(one, lab.card, NEXT)
@@ -49,9 +50,8 @@ def test_a_segment_damaged_only_in_its_copy_is_fetched(lab: Lab, way: str, one: 
 
 
 @WAYS
-def test_a_newest_segment_damaged_only_in_its_copy_is_fetched(
-    lab: Lab, way: str, one: Recorder
-) -> None:
+def test_a_newest_segment_damaged_only_in_its_copy_is_fetched(lab: Lab, way: str) -> None:
+    one = ring()
     path = copy(one, lab.card)
     path.write_bytes(rotten(one.segments[NEXT], 700))
     assert "segment 1: torn" in lab.copied().output
@@ -61,9 +61,8 @@ def test_a_newest_segment_damaged_only_in_its_copy_is_fetched(
 
 
 @WAYS
-def test_a_segment_damaged_on_the_board_is_fetched_once_unchanged(
-    lab: Lab, way: str, one: Recorder
-) -> None:
+def test_a_segment_damaged_on_the_board_is_fetched_once_unchanged(lab: Lab, way: str) -> None:
+    one = ring()
     one.segments[0] = rotten(one.segments[0], 700)
     copy(one, lab.card)
     lab.copied()

@@ -124,13 +124,3 @@ def test_a_foreign_file_in_partial_is_named(lab: Lab) -> None:
     (lab.path / "partial" / "x.seg").write_text("something else")
     said = lab.harvest(status=1).output.splitlines()[-1]
     assert said.startswith("Error: ") and "partial/x.seg: cut header" in said
-
-
-def test_bytes_that_are_not_a_segment_are_reported(lab: Lab) -> None:
-    one = recorder(messages=300)
-    one.segments[1] = b"\x00" * 500
-    lab.attach(one)
-    said = lab.harvest().output
-    assert "segment 1: " in said and "not a segment" in said
-    assert (A, 1, 1) not in dict(lab.segments())
-    assert len(lab.segments()) == len(one.segments) - 1

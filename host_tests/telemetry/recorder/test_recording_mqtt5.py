@@ -93,10 +93,7 @@ def test_a_will_is_recorded_when_it_is_published(tmp_path: Path, runtime: str) -
     assert [watcher.next().topic for _ in range(2)] == ["w/1", "w/2"]
     watcher.sock.close()
     run.stop()
-    assert messages(tmp_path) == [
-        ("w/1", 1 | RETAIN, b"gone".hex()),
-        ("w/2", 2, b"late".hex()),
-    ]
+    assert messages(tmp_path) == [("w/1", 1 | RETAIN, b"gone".hex()), ("w/2", 2, b"late".hex())]
 
 
 @pytest.mark.parametrize("end", [Run.kill, Run.stop])
@@ -123,10 +120,7 @@ def test_wills_that_a_start_publishes_are_recorded(
     watcher.sock.close()
     run.stop()
     assert [segment["head"]["boot"] for segment in segments(tmp_path)] == [1, 2]
-    assert messages(tmp_path) == [
-        ("w/1", 1 | RETAIN, b"gone".hex()),
-        ("w/2", 2, b"late".hex()),
-    ]
+    assert messages(tmp_path) == [("w/1", 1 | RETAIN, b"gone".hex()), ("w/2", 2, b"late".hex())]
 
 
 def test_a_start_that_its_journal_refuses_takes_no_segments_place(

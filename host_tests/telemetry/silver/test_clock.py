@@ -36,38 +36,18 @@ def piece(boots: list[Boot], number: int, passed: int = 0) -> Piece:
     return found
 
 
-def test_at_an_anchor_the_time_is_the_anchors() -> None:
-    found = piece([boot(1, 5000, None, anchor(3, 2000, NOW))], 1, 1)
-    low, high = found.at(2000) or (0, 0)
-    assert found.kind == ANCHORED
-    assert (low + high) // 2 == NOW * MS
-    assert (high - low) // 2 == 10 * MS + ROUNDED
-
-
-def test_far_from_an_anchor_the_crystal_adds_error() -> None:
-    found = piece([boot(1, 10_000_000, None, anchor(3, 0, NOW))], 1, 1)
-    low, high = found.at(10_000_000) or (0, 0)
-    assert (high - low) // 2 == 10 * MS + ROUNDED + 1000 * MS  # 100 ppm of 10,000 s
-
-
-def test_two_anchors_narrow_what_lies_between_them() -> None:
-    both = boot(1, 10_000_000, None, anchor(3, 0, NOW), anchor(9, 10_000_000, NOW + 10_000_400))
-    low, high = piece([both], 1, 1).at(5_000_000) or (0, 0)
-    assert (high - low) // 2 < 510 * MS
-    assert low <= (NOW + 5_000_200) * MS <= high
-
-
-def test_the_better_kind_is_believed_when_two_contradict() -> None:
-    good = anchor(9, 1000, NOW, NTP, error=500)
-    assert believed([anchor(3, 0, NOW + DAY, TOLD), good]) == [good]
-    assert believed([anchor(3, 0, NOW + DAY, RTC, error=1), good]) == [good]
-
-
-def test_of_one_kind_the_smaller_error_is_believed_and_then_the_earlier() -> None:
-    exact, vague = anchor(9, 0, NOW, TOLD, 5), anchor(3, 0, NOW + DAY, TOLD, 50)
-    assert believed([vague, exact]) == [exact]
-    early, late = anchor(3, 0, NOW, TOLD, 5), anchor(9, 0, NOW + DAY, TOLD, 5)
-    assert believed([early, late]) == [early]
+def test_an_error_is_the_anchors_and_grows_with_the_distance_unless_another_is_near() -> None:
+    far = 10_000_000  # 100 ppm of which are a second
+    one, other = anchor(3, 0, NOW), anchor(9, far, NOW + far + 400)
+    for anchors, uptime, wall, error in (
+        ([one], 0, NOW, 10 * MS + ROUNDED),
+        ([one], far, NOW + far, 1010 * MS + ROUNDED),
+        ([one, other], far // 2, NOW + far // 2 + 200, 310 * MS + ROUNDED),
+    ):
+        found = piece([boot(1, far, None, *anchors)], 1, 1)
+        low, high = found.at(uptime) or (0, 0)
+        assert found.kind == ANCHORED
+        assert ((low + high) // 2, (high - low) // 2) == (wall * MS, error)
 
 
 def test_clocks_that_were_never_set_are_not_believed() -> None:
@@ -159,9 +139,7 @@ def test_the_believed_are_those_that_agree_with_all_that_are_better(
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**7), st.integers(-40, 40), st.sampled_from((5, 40)))))
-def test_tightened_bounds_equal_those_of_all_pairs(
-    drawn: list[tuple[int, int, int]],
-) -> None:
+def test_tightened_bounds_equal_those_of_all_pairs(drawn: list[tuple[int, int, int]]) -> None:
     anchors = believed(
         [
             anchor(i, uptime, NOW + uptime + off, error=error)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
 from slotmq_tools.telemetry import steps
 from slotmq_tools.telemetry.engine import Engine, Work
 from slotmq_tools.telemetry.lake import File
-
-from .rows import greenhouse_tables
 
 
 def written(work: Work) -> Iterable[File]:
@@ -57,21 +52,3 @@ def test_a_terminal_shows_one_line(
     out, err = capsys.readouterr()
     assert out == "gold: done\n" and "100 %" in err and "\n" not in err
     assert err.endswith("\r\x1b[K")
-
-
-def test_with_nothing_new_spark_is_not_even_imported(tmp_path: Path) -> None:
-    greenhouse_tables(tmp_path)
-    script = f"""
-import sys
-from slotmq_tools.cli import main
-try:
-    main(["telemetry", "ingest", {str(tmp_path / "harvest")!r}, {str(tmp_path / "tables")!r}])
-except SystemExit as end:
-    print(end.code, "pyspark" in sys.modules, "cbor2" in sys.modules)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    *steps, last = done.stdout.splitlines()
-    assert last == "0 False True"
-    assert [step.partition(": ")[2][:2] for step in steps] == ["0 ", "0 ", "0 "]
