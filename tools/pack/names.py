@@ -99,7 +99,7 @@ _ON_REQUEST = (
     *("acl", "session_owners", "senders", "recheck", "denials", "filters"),
     *("users", "login", "scram", "tls", "certificate"),
     *("bridge_options", "bridges", "bridge_configuration", "bridge_start", "bridge_mqtt5"),
-    *("bridge_tls", "bridge_prefixes"),
+    *("bridge_tls", "bridge_prefixes", "bridge_probing", "log_of_bridges"),
     *("frames", "websocket", "http"),
     *("option_routes", "quick_properties", "properties"),
 )

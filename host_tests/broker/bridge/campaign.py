@@ -283,6 +283,9 @@ class Flow(threading.Thread):
     def count(self) -> int:
         return sum(map(len, self._sent.values()))
 
+    def has_sent(self, count: int) -> bool:
+        return self.count() >= count
+
     def has_all(self) -> bool:
         came = self._subscriber.came
         return all(came[topic][-1:] == sent[-1:] for topic, sent in self._sent.items())

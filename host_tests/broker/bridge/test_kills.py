@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -72,8 +73,7 @@ def test_mosquitto_as_it_is_loses_and_doubles_nothing(tmp_path: Path) -> None:
     wait_until(lambda: subscribed(there), "the bridge to subscribe")
     flow.start()
     for _ in range(5):
-        count = flow.count()
-        wait_until(lambda count=count: flow.count() > count + 50, "the publisher", [flow])
+        wait_until(partial(flow.has_sent, flow.count() + 50), "the publisher", [flow])
         there.stop()
         wait_until(flow.is_ahead, "messages that wait", [flow])
         there.start()

@@ -82,12 +82,12 @@ def test_a_certificate_of_another_ca_and_a_missing_one_are_refused(
     other = made(tmp_path / "other")
     (certs / "other.crt").write_bytes((other / "ca.crt").read_bytes())
     two.secure("topic a", ca="other.crt")
-    two.here.wait_for(lambda: "TLS with 127.0.0.1: " in two.here.complaints(), "its refusal")
+    two.here.wait_for(lambda: "TLS: " in two.here.complaints(), "its refusal")
     client = two.collector(two.there, "#")
     two.here.stop()
     two.secure("topic a", certificate=False)
     two.publisher(two.here).publish("a", b"never", 0)
-    two.here.wait_for(lambda: "TLS with 127.0.0.1: " in two.here.complaints(), "the other one's")
+    two.here.wait_for(lambda: "TLS: " in two.here.complaints(), "the other one's")
     client.collect()
     assert client.came == {}
 
@@ -200,6 +200,6 @@ def test_what_tls_does_not_trust_gets_no_connect(
         if case == "1.2 at most":
             server.context.maximum_version = ssl.TLSVersion.TLSv1_2
         here = start(stack, lines, elsewhere, server, tmp_path)
-        here.wait_for(lambda: "TLS with 127.0.0.1: " in here.complaints(), "the reason")
+        here.wait_for(lambda: "TLS: " in here.complaints(), "the reason")
         assert text in here.complaints()
         assert server.came == []

@@ -33,6 +33,9 @@ _BODY = const(3)
 _END = const(4)
 _TOTAL = const(5)
 _FAILURE = const(0x80)
+_ENDING = const(3)  # states of a connection
+_LINGERING = const(5)
+_NOTICE = const(4)
 _LOST = const(9)
 _SOON = const(10)  # tenths of a second
 _EMFILE = const(24)
@@ -222,12 +225,14 @@ class Bridges:
     def end(self, conn, reason):
         """A PUBLISH that is larger than max_packet is skipped. It would end a client, but the
         other broker would only send it again."""
-        pkt = self.broker.pkt
-        bridge = self._of(conn) if reason == _TOO_BIG and pkt[_TYPE] == _PUBLISH_TYPE else None
-        at = pkt[_START]
-        if not bridge or not bridge.is_up():
-            self.inner_end(conn, reason)
+        broker = self.broker
+        pkt = broker.pkt
+        bridge = self._of(conn)
+        is_skipped = reason == _TOO_BIG and pkt[_TYPE] == _PUBLISH_TYPE
+        if not bridge or not is_skipped or not bridge.is_up():
+            self._ended(bridge, conn, reason)
             return
+        at = pkt[_START]
         conns = self.broker.conns
         is_cut = conns.buffered[conn]
         buf = conns.partial if is_cut else self.broker.rx
@@ -237,6 +242,19 @@ class Bridges:
             at += self._skip(conn, skip, buf, at, end)
         if at < end:
             receive(self.broker, conn, buf, at, end)
+
+    def _ended(self, bridge, conn, reason):
+        # The log says more of a bridge's connection than of a client's.
+        broker = self.broker
+        number = broker.loop.errno
+        broker.loop.errno = 0
+        mask = broker._log_mask
+        if bridge and broker.conns.state[conn] not in (_ENDING, _LINGERING):
+            with heap.lifted:
+                bridge.ended(reason, number)
+            broker._log_mask = mask & ~_NOTICE
+        self.inner_end(conn, reason)
+        broker._log_mask = mask
 
     def _skip(self, conn, skip, buf, at, end):
         # -> how many bytes belong to the packet. At its end it is acknowledged.

@@ -64,8 +64,7 @@ _BAD_LEVEL = const(1)
 _FAILURE = const(0x80)
 _FIRST_ID = const(65500)  # of SUBSCRIBE: those of deliveries are lower
 _ANSWER = const(200)  # tenths of a second that SUBACKs may take
-_PROBED = const(600)  # tenths of a second between two attempts at the first address
-_EAGAIN = const(11)
+_PROBED = const(600)  # tenths of a second until the first address is tried
 _NEXT_ADDRESS = const(10)  # tenths of a second until the next address is tried
 _WAITING = const(0)
 _CONNECTING = const(1)
@@ -113,9 +112,13 @@ class Bridge:
         self.busy = self.pong = 0  # tenths of a second: last message, last PINGRESP
         self.is_over = False  # has it ended for good (start_type once)?
         self.address = self.attempts = 0
-        self.probe = None  # a connection to the first address, while another one is up
+        # A connection to the first address, while another one is up, and what must still leave
+        self.probe = self.probe_pipe = None
+        self.probe_rest = b""
         self.next_probe = 0  # tenths of a second
         self.pause = 0  # tenths of a second: the last one between two attempts
+        self.began = 0  # tenths of a second: when the connection was up
+        self.why = None  # a text: why the connection ends, if the result does not say it
         self.losses = 0  # how often a connection that was up has ended
         self.is_soon = False  # must the next attempt follow at once?
         self.is_new = True  # has the other broker not had our retained messages yet?
@@ -124,7 +127,7 @@ class Bridge:
         most = self.broker.limits.client_id_bytes
         if len(self.local_id) > most:
             raise ValueError("a local client id of at most %d bytes: client_id_bytes" % most)
-        size = len(self._connect())
+        size = len(self.connect_packet())
         if size > self.broker.conns.tx_bytes:
             raise ValueError("limit tx_bytes %d for its CONNECT" % size)
 
@@ -196,7 +199,7 @@ class Bridge:
                 and not self.options.round_robin
                 and self.broker.now >= self.next_probe
             ):
-                self._probe()
+                self._probing().begin(self)
             if self.options.start_type == "lazy" and self._is_idle():
                 self.stop()
                 self.broker.end(self.conn, _LEFT)
@@ -246,20 +249,17 @@ class Bridge:
         broker = self.broker
         conns = broker.conns
         loop = broker.loop
-        host, port = self.options.addresses[self.address]
         try:
-            found = find(host, port, broker.now)
-            if found is None:
+            made = self.reach(self.address, loop.lwip or broker.settings.set_tcp_nodelay)
+            if not made:
                 return
-            found = found[self.attempts % len(found)]
-            self.attempts += 1
-            nodelay = loop.lwip or broker.settings.set_tcp_nodelay
-            socket, peer = dial(found, self.options.bridge_bind_address, nodelay)
         except (OSError, ValueError) as error:
-            self._log(_NOTICE, "cannot connect to %s:%d (%s)" % (host, port, error))
+            why = self._words().reason(error)
+            self._log(_WARNING, "cannot connect to %s (%s)" % (self.where(), why))
             self._retry()
             return
-        self.host = host
+        socket, peer = made
+        self.host = self.options.addresses[self.address][0]
         self.is_dialled = False
         stream = self.owner.stream_of(self, socket)
         conn = self.conn
@@ -268,7 +268,7 @@ class Bridge:
         loop.of_stream[stream] = conn
         conns.source[conn] = peer
         conns.opened[conn] = broker.now
-        packet = self._connect()
+        packet = self.connect_packet()
         base = conn * conns.tx_bytes
         copy(conns.tx, base, packet, 0, len(packet))
         conns.tx_end[conn] = base + len(packet)
@@ -277,44 +277,31 @@ class Bridge:
         loop.poller.register(stream, _POLL)
         self.is_dialled = True
 
-    def _probe(self):
-        # A later address is connected: try the first one, whose event calls probed().
-        loop = self.broker.loop
-        self._drop_probe()
-        self.next_probe = self.broker.now + _PROBED
-        host, port = self.options.addresses[0]
-        try:
-            found = find(host, port, self.broker.now)
-            if found is None:
-                self.next_probe = self.broker.now
-                return
-            probe, _ = dial(found[0], self.options.bridge_bind_address, False)
-        except (OSError, ValueError):
-            return
-        self.probe = probe
-        loop.of_stream[probe] = self.owner.index
-        loop.poller.register(probe, _POLL)
+    def reach(self, address, nodelay):
+        """Begin to connect to one of its addresses; -> (socket, peer), or None: its name is being
+        looked up. OSError, ValueError: it is not possible."""
+        host, port = self.options.addresses[address]
+        found = find(host, port, self.broker.now)
+        if found is None:
+            return None
+        found = found[self.attempts % len(found)]
+        self.attempts += 1
+        return dial(found, self.options.bridge_bind_address, nodelay)
 
     def probed(self):
-        """The first address has answered: if it is open, connect there."""
-        try:
-            is_open = self.probe.readinto(bytearray(1), 1) != 0
-        except OSError as error:
-            is_open = error.args[0] == _EAGAIN
-        self._drop_probe()
-        if is_open and self.is_up():
+        """The socket of the probe has an event."""
+        if self._probing().go_on(self) and self.is_up():
             self._log(_NOTICE, "the first address is back")
             self.is_soon = True
             self.stop()
             self.broker.end(self.conn, _LEFT)
 
+    def _probing(self):
+        return ondemand.take("bridge.probe", self.broker.now)
+
     def _drop_probe(self):
-        loop = self.broker.loop
         if self.probe:
-            loop.poller.unregister(self.probe)
-            del loop.of_stream[self.probe]
-            self.probe.close()
-            self.probe = None
+            self._probing().drop(self)
 
     def _lost(self):
         # The connection has ended, and its slot is another's.
@@ -329,9 +316,14 @@ class Bridge:
         if self.state == _UP:
             self.losses += 1
             self._tell(b"0")
-            self.pause = 0
-            if not self.options.round_robin:
-                self.address = 0 if self.is_soon else -1
+            # One that stood for less than the last pause counts as an attempt that has failed, so
+            # a broker that accepts and closes is left alone for longer, or another one is tried.
+            if self.broker.now - self.began >= self.pause:
+                self.pause = 0
+                if not self.options.round_robin:
+                    self.address = -1
+            if self.is_soon:
+                self.address = 0
         if self.state != _WAITING:
             self._retry()
         self._hold()
@@ -355,8 +347,7 @@ class Bridge:
         pause = min(self.pause, _NEXT_ADDRESS) if self.address else self.pause
         self.due = self.broker.now + pause
         if options.start_type == "automatic":
-            host, port = options.addresses[self.address]
-            self._log(_NOTICE, "the next attempt in %d s, %s:%d" % (pause // 10, host, port))
+            self._log(_NOTICE, "the next attempt in %d s, %s" % (pause // 10, self.where()))
 
     def _keep(self):
         # What an open connection needs: SUBSCRIBE for what comes in, and PINGREQ.
@@ -383,7 +374,7 @@ class Bridge:
             self.asked += 1
             self.limit = broker.now + _ANSWER
         if self.answered < self.asked and broker.now >= self.limit:
-            self._log(_WARNING, "no SUBACK or UNSUBACK in %d s" % (_ANSWER // 10))
+            self.why = "no SUBACK or UNSUBACK in %d s" % (_ANSWER // 10)
             broker.end(self.conn, _TIMED_OUT)
         elif broker.now >= self.due and self.keep_alive() and self._put(b"\xc0\0"):
             self.due = broker.now + self.keep_alive() * 10
@@ -414,7 +405,8 @@ class Bridge:
         # What only MQTT 5.0 needs.
         return ondemand.take("bridge.version5", self.broker.now)
 
-    def _connect(self):
+    def connect_packet(self):
+        """The CONNECT with which it asks to be let in."""
         options = self.options
         flags = _CLEAN if options.cleansession else 0
         body = field(self.remote_id)
@@ -469,10 +461,8 @@ class Bridge:
             self.is_soon = True
             return _REFUSED
         if code:
-            text = "return code %d" % code
-            if size > 4:
-                text = "reason code " + self._five().reason(code, self.remote)
-            self._log(_WARNING, "refused by the other broker (%s)" % text)
+            text = self._five().reason(code, self.remote) if size > 4 else None
+            self._words().refused(self, code, text)
             return _REFUSED
         options = self.options
         present = buf[at] & 1
@@ -490,6 +480,7 @@ class Bridge:
         self.said = []
         self.owed = b""
         self.state = _UP
+        self.began = self.broker.now
         self.next_probe = self.broker.now + _PROBED
         self.asked = self.answered = self.attempts = 0
         self.due = self.broker.now + self.keep_alive() * 10
@@ -610,6 +601,23 @@ class Bridge:
         if why not in self.said:
             self.said.append(why)
             self._log(_WARNING, "dropped: " + text)
+
+    def where(self):
+        """The address that it is connected to, or will be."""
+        host, port = self.options.addresses[self.address]
+        return ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
+
+    def ended(self, reason, number):
+        """Its connection ends: say why. number: the error of the socket, or 0."""
+        try:
+            if self.state != _WAITING and self.broker.log_mask & (_WARNING | _NOTICE):
+                self._words().ended(self, reason, number)
+        except MemoryError:
+            pass
+        self.why = None
+
+    def _words(self):
+        return ondemand.take("status.log_bridges", self.broker.now)
 
     def _log(self, bit, text):
         if self.broker.log_mask & bit:

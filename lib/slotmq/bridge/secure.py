@@ -94,6 +94,5 @@ class Secure:
         except (OSError, ValueError) as error:
             if error.args and error.args[0] == _EAGAIN:
                 return None
-            bridge = self._bridge
-            bridge._log(_WARNING, "TLS with %s: %s" % (bridge.host, tls.reason(error)))
+            self._bridge.why = "TLS: " + tls.reason(error)
         raise OSError(_LOST)

@@ -88,4 +88,4 @@ def say_up(one):
         packet = packet_of(0x31 & one.mask(), topic + end)
         if not one._is_too_large(packet):
             one._put(packet)
-    one._log(_NOTICE, "up")
+    one._log(_NOTICE, "up, %s" % one.where())

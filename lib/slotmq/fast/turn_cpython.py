@@ -62,7 +62,8 @@ class Turns(Poller):
                     data = read(fd, most)
                 except BlockingIOError:
                     return _NOTHING
-                except OSError:
+                except OSError as error:
+                    self._broker.loop.errno = error.errno
                     return self._handle(fd, b"")
                 n = len(data)
                 if n == most:

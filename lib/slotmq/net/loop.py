@@ -62,6 +62,7 @@ class Loop:
         self.paused = bytearray(broker.conns.slots)  # events that a connection is not polled for
         self.paused_count = 0
         self.lwip = None  # platform/lwip.py, where the port has it
+        self.errno = 0  # of the last error of a socket, see bridge/bridges.py
         self.exhausted = 0  # allocations that failed because the heap was locked
         broker.flush = self.flush
         broker.write = self.write
@@ -116,7 +117,8 @@ class Loop:
                     try:
                         n = self.outgoing[_ATTACHED][conn].readinto(rx, n)
                     except OSError as error:
-                        n = None if error.args[0] == _EAGAIN else 0
+                        self.errno = error.args[0]
+                        n = None if self.errno == _EAGAIN else 0
                     if n:
                         at = broker.handle_fast(columns, conn, rx, 0, n)
                         if at < n:
@@ -204,7 +206,8 @@ class Loop:
             else:
                 n = stream.readinto(rx, n)
         except OSError as error:
-            n = None if error.args[0] == _EAGAIN else 0
+            self.errno = error.args[0]
+            n = None if self.errno == _EAGAIN else 0
         if n:
             receive(broker, conn, rx, 0, n)
         elif n == 0:
@@ -276,7 +279,8 @@ class Loop:
 
     def _failed(self, conn, error):
         # After these two errors nothing was sent. After any other, also ENOMEM, that is unknown.
-        if error.args[0] not in (_EAGAIN, _ENOBUFS):
+        self.errno = error.args[0]
+        if self.errno not in (_EAGAIN, _ENOBUFS):
             self.broker.end(conn, _LOST)
         return 0
 

@@ -60,6 +60,7 @@ UPWARDS = (
     ("config", "bridge.options", "their row of the budget"),
     ("embed", "bridge.start", "the program begins a bridge"),
     ("bridge", "interceptors", "bridges stand before the broker"),
+    ("bridge", "status.log_bridges", "texts of the log"),
     ("app", "recorder.start", "the program has a recorder"),
 )
 # Python's own modules, by the module that may use them: no sockets in protocol/.

@@ -1,7 +1,7 @@
 """A bridge's connection comes, is lost and comes back; what waits passes in order, once."""
 
 import scratch
-from bridge_case import ACCEPTED, RESUMED, BridgeCase
+from bridge_case import ACCEPTED, RESUMED, BridgeCase, Remote
 from packets import (
     DISCONNECT,
     PINGREQ,
@@ -91,9 +91,11 @@ class TestConnecting(BridgeCase):
         self.network.down.add(1)
         lines = []
         self.broker.log = lambda bit, text: lines.append(text)
-        self.broker.log_mask = 4
+        self.broker.log_mask = 2 | 4
         self.bridge(("a/#",), addresses=("h:1", "h:2"), restart_timeout=5)
-        self.assertEqual(lines[1:], ["Bridge 'up': the next attempt in 1 s, h:2."])
+        wanted = ["Bridge 'up': cannot connect to h:1 (refused)."]
+        wanted.append("Bridge 'up': the next attempt in 1 s, h:2.")
+        self.assertEqual(lines, wanted)
         self.wait(2)
         self.assertEqual(self.network.addresses, [("h", 1), ("h", 2)])
         remote = self.remote()
@@ -104,28 +106,85 @@ class TestConnecting(BridgeCase):
         self.wait(6)
         self.assertEqual(self.network.addresses[2:], [("h", 1)])
 
-    def test_the_first_address_is_taken_again_as_soon_as_it_answers(self):
+    def tried(self, answer):
+        """A minute later the first address is tried: it accepts, and answers so."""
+        count = len(self.network.addresses)
+        self.wait(31)
+        self.second.send(PINGRESP)
+        self.wait(30)
+        self.second.send(PINGRESP)
+        self.assertEqual(self.network.addresses[count:], [("h", 1)])
+        first = Remote(self.network.streams[-1])
+        said = first.packets()
+        self.assertEqual(said, [as_bridge(connect("edge", False, keep_alive=60))])
+        first.send(answer)
+        self.world.turn(3)
+        return first
+
+    def start_with_the_second(self):
         self.network.down.add(1)
-        self.bridge(("a/#", "out", 1), addresses=("h:1", "h:2"), restart_timeout=5)
+        addresses = "h:1", "h:2"
+        self.bridge(("a/#", "out", 1), addresses=addresses, restart_timeout=5)
         self.wait(2)
-        remote = self.remote()
+        self.second = self.remote()
+
+    def test_the_first_address_is_taken_again_as_soon_as_it_lets_the_bridge_in(self):
+        self.start_with_the_second()
         self.wait(61)
         self.assertEqual(self.network.addresses, [("h", 1), ("h", 2), ("h", 1)])
-        self.assertEqual(self.one.text(), "up")
-        remote.send(PINGRESP)
+        self.second.send(PINGRESP)
         self.network.down.clear()
-        self.wait(30)
-        remote.send(PINGRESP)
-        self.wait(31)
-        self.assertEqual(remote.packets()[-1], DISCONNECT)
+        first = self.tried(ACCEPTED)
+        self.assertEqual((first.packets(), first.stream.closed), ([DISCONNECT], True))
+        self.assertEqual(self.second.packets()[-1], DISCONNECT)
         self.assertEqual(self.network.addresses[3:], [("h", 1), ("h", 1)])
-        self.assertTrue(self.network.streams[1].closed)  # it was only tried
         self.broker.publish("a/x", b"x", 1)
         remote = self.remote()
         self.deliver(remote)
         self.assertEqual(remote.messages, [(b"a/x", b"x", 1)])
         self.wait(70)
         self.assertEqual(len(self.network.addresses), 5)
+
+    def test_a_first_address_that_only_accepts_does_not_move_it(self):
+        """As a proxy does whose broker is away."""
+        self.start_with_the_second()
+        self.network.down.clear()
+        self.wait(2)
+        for answer in (b"", b"\x20\x02\0\3", b"\x20\2", b"HTTP/1.1 400", b""):
+            first = self.tried(answer)
+            self.assertEqual(first.stream.closed, bool(answer), answer)
+            self.assertFalse(self.second.stream.closed, answer)
+        first.leave()
+        self.world.turn(2)
+        self.assertTrue(first.stream.closed)
+        first = self.tried(b"\x20\2\0\1")  # it is there, and knows no bridges
+        self.assertTrue(self.second.stream.closed)
+        self.assertEqual(self.broker.outgoing.every[0].losses, 1)
+
+    def test_a_broker_that_accepts_and_closes_is_left_alone_for_longer(self):
+        self.network.noise = -1  # the longest pause each time
+        self.bridge(("a/#",), restart_timeout=(2, 60))
+        pauses = []
+        for _ in range(6):
+            self.remote().leave()
+            self.world.turn(2)
+            pauses.append(self.one.pause)
+            self.dialled()
+        self.assertEqual(pauses, [59, 176, 527, 600, 600, 600])
+        remote = self.remote()
+        self.wait(59)
+        remote.send(PINGRESP)
+        self.wait(10)
+        remote.leave()  # it has stood for longer than the last pause
+        self.world.turn(2)
+        self.assertEqual(self.one.pause, 59)
+
+    def test_another_address_is_tried_if_the_first_one_accepts_and_closes(self):
+        self.bridge(("a/#",), addresses=("h:1", "h:2"), restart_timeout=5)
+        for _ in range(2):
+            self.remote().leave()
+            self.dialled()
+        self.assertEqual(self.network.addresses, [("h", 1), ("h", 1), ("h", 2)])
 
     def test_without_heap_it_tries_again(self):
         failing = ["find", "dial", "find"]
@@ -189,7 +248,8 @@ class TestConnecting(BridgeCase):
             self.wait(2)
             self.assertTrue(remote.stream.closed)
             self.dialled()
-        self.assertEqual(lines, ["Bridge 'up': no SUBACK or UNSUBACK in 20 s."] * 2)
+        text = "Bridge 'up': lost 192.0.2.1:1883 (no SUBACK or UNSUBACK in 20 s)."
+        self.assertEqual(lines, [text] * 2)
         remote = self.remote()
         self.subacks(remote)
         remote.send(b"\xb0\x02\xff\xdd")

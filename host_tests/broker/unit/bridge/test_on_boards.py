@@ -147,7 +147,7 @@ class TestNames(BoardCase):
             for _ in self.on_each(server=server):
                 self.answers = False
                 self.broker.log = lambda bit, text: lines.append(text)
-                self.broker.log_mask = 4
+                self.broker.log_mask = 2
                 self.bridge(("a/#",))
                 self.world.run(8500)
                 self.assertIn(text, lines[0])
@@ -156,7 +156,7 @@ class TestNames(BoardCase):
         for _ in self.on_each():
             self.board.names = lambda asked: self.answer(asked)[:-16]
             self.broker.log = lambda bit, text: lines.append(text)
-            self.broker.log_mask = 4
+            self.broker.log_mask = 2
             self.bridge(("a/#",))
             self.world.run(500)
             self.assertIn("cloud.example:1883 (no such host)", lines[0])
@@ -182,7 +182,7 @@ class TestNames(BoardCase):
         self.begin("esp32")
         lines = []
         self.broker.log = lambda bit, text: lines.append(text)
-        self.broker.log_mask = 4
+        self.broker.log_mask = 2
         self.bridge(("a/#",), address="[2001:db8::1]")
         self.world.run(100)
         self.assertIn("IPv6: this port has none", lines[0])

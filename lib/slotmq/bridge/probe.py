@@ -1,0 +1,78 @@
+# probe.py - while a later address of a bridge is connected: is the first one back? A connection of
+# its own says CONNECT there, since a dead broker's address may still accept connections, as that
+# of a proxy does. CONNACK is the answer; then DISCONNECT, so that no will is published, and the
+# bridge itself moves. Loaded on demand; owns nothing: Bridge has the connection. Allocates.
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+
+_IN = const(1)
+_OUT = const(4)
+_HUP = const(16)
+_EVERY = const(600)  # tenths of a second between two attempts
+_EAGAIN = const(11)
+# Refusals after which the bridge says CONNECT otherwise: of its protocol level, of its will
+_OTHERWISE = (1, 0x9A, 0x9B)
+_CONNACK = const(0x20)
+_ENOUGH = const(5)  # bytes of a CONNACK as far as its code
+
+
+def begin(one):
+    """Connect to the first address; events of the socket call go_on()."""
+    loop = one.broker.loop
+    drop(one)
+    one.next_probe = one.broker.now + _EVERY
+    try:
+        made = one.reach(0, False)
+    except (OSError, ValueError):
+        return
+    if not made:  # a name is being looked up
+        one.next_probe = one.broker.now
+        return
+    one.probe = one.probe_pipe = probe = made[0]
+    if one.options.context:
+        secure = ondemand.take("bridge.secure", one.broker.now)
+        one.probe_pipe = secure.tls.Pipe(probe, one.options.context, one.options.addresses[0][0])
+    one.probe_rest = one.connect_packet()
+    loop.of_stream[probe] = one.owner.index
+    loop.poller.register(probe, _IN | _OUT | _HUP)
+
+
+def go_on(one):
+    """The socket has an event. -> True: the other broker lets the bridge in."""
+    pipe = one.probe_pipe
+    rest = one.probe_rest
+    is_plain = pipe is one.probe
+    try:
+        if rest:
+            one.probe_rest = rest = rest[pipe.write(rest, 0, len(rest)) or 0 :]
+        if not rest:
+            answer = bytearray(_ENOUGH)
+            n = pipe.readinto(answer, _ENOUGH) if is_plain else pipe.readinto(answer, 0, _ENOUGH)
+            if n is not None:
+                is_back = n > 3 and _lets_in(answer)
+                if is_back:
+                    pipe.write(b"\xe0\0", 0, 2)
+                drop(one)
+                return is_back
+    except (OSError, ValueError) as error:
+        if not error.args or error.args[0] != _EAGAIN:
+            drop(one)
+            return False
+    waits = rest if is_plain else pipe.waits
+    one.broker.loop.poller.modify(one.probe, _IN | _HUP | (_OUT if waits else 0))
+    return False
+
+
+def _lets_in(answer):
+    code = answer[3 if answer[1] < 128 else 4]
+    return answer[0] == _CONNACK and (not code or code in _OTHERWISE)
+
+
+def drop(one):
+    """Close the connection, if there is one."""
+    loop = one.broker.loop
+    if one.probe:
+        loop.poller.unregister(one.probe)
+        del loop.of_stream[one.probe]
+        one.probe_pipe.close()
+        one.probe = one.probe_pipe = None

@@ -1,0 +1,102 @@
+# log_bridges.py - what the log says of a bridge's connection: which bridge, which address, why it
+# is not there or has ended. Loaded on demand; owns nothing; allocates the line.
+from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
+
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
+_LEFT = const(1)
+_REFUSED = const(5)
+_TIMED_OUT = const(8)
+_LOST = const(9)
+_EAGAIN = const(11)
+_BLOCKED = const(2)
+_CONNECTING = const(1)
+_WARNING = const(2)
+_NOTICE = const(4)
+# One text takes a third of the heap that a table would. The numbers are those of Linux and lwIP,
+# then those of an ESP32.
+_ERRORS = """\
+-2 no such host
+-3 no name server
+12 no memory
+32 closed there
+101 no network
+103 aborted
+104 reset there
+107 closed there
+110 no answer
+111 refused
+113 no way there
+116 no answer
+118 no way there
+"""
+# As in log_connections.py, for what ends such a connection
+_RESULTS = "\n\nmalformed packet\nprotocol error\npacket too large\n\nno space\n\n\n\nbroker stops"
+_ADDRINFO = "[addrinfo error "
+_CODES = "protocol version|client id|unavailable|user name or password|not authorized"
+
+
+def error(number):
+    """The text of an error of the socket."""
+    return _known(number) or "errno %d" % number
+
+
+def _known(number):
+    for line in _ERRORS.split("\n"):
+        if line.startswith("%s " % number):
+            return line.partition(" ")[2]
+    return None
+
+
+def reason(exception):
+    """The text of an exception of Bridge.reach()."""
+    about = exception.args or ("",)
+    number = about[0]
+    if str(number).startswith(_ADDRINFO):  # MicroPython on a computer
+        number = number[len(_ADDRINFO) : -1]
+    return _known(number) or str(about[-1])
+
+
+def refused(one, code, text):
+    """CONNACK refuses the bridge. text: of a reason code of version 5, or None."""
+    if text is None:
+        names = _CODES.split("|")
+        text = "return code %d" % code
+        if code <= len(names):
+            text += ", " + names[code - 1]
+    one._log(_WARNING, "refused by %s (%s)" % (one.where(), text))
+
+
+def ended(one, why, number):
+    """The connection ends, for this result; number: the socket's error, or 0."""
+    if why == _REFUSED:  # which has been logged
+        return
+    is_new = one.state == _CONNECTING
+    if why == _LEFT:
+        one._log(_NOTICE, "leaves %s" % one.where())
+        return
+    text = one.why or _text(one, why, number, is_new)
+    what = "cannot connect to %s (%s)" if is_new else "lost %s (%s)"
+    one._log(_WARNING, what % (one.where(), text))
+
+
+def _text(one, why, number, is_new):
+    broker = one.broker
+    conns = broker.conns
+    if why == _LOST:
+        text = error(number) if number not in (0, _EAGAIN) else "closed there"
+        if is_new and text == "closed there":
+            text += " before CONNACK"
+        return text
+    if why == _TIMED_OUT and is_new:
+        what = "answer" if conns.out[one.conn] == _BLOCKED else "CONNACK"
+        return "no %s in %d s" % (what, broker.settings.connect_timeout)
+    if why == _TIMED_OUT:
+        silent = broker.now - conns.last_activity[one.conn]
+        return "nothing has come for %d s: keepalive_interval" % (silent // 10)
+    if is_new and why in (_MALFORMED, _PROTOCOL):
+        return "its answer is no CONNACK"
+    if why < 0x80:
+        return _RESULTS.split("\n")[why]
+    return ondemand.take("status.log_reasons", broker.now).name(why)
