@@ -117,6 +117,7 @@ SOURCES = {
     "bridge.conf.take": "KEYS config.mosquitto_conf.FIELDS",
     "bridge.options.options": "bridge.conf.KEYS",
     "bridge.options.check": "_OF_5",
+    "bridge.options._check_names": "_TEXTS _IN_CONNECT",
     "bridge.options.tls_keys": "TLS",
     "config.capacities.fill": "FIELDS",
     "config.capacities.values": "FIELDS",

@@ -70,19 +70,55 @@ def take(reader, key, value):
         ondemand.take("config.other_keys", 0).refuse(reader, key, _NO_TLS)
     if key != "connection" and not bridges:
         raise ValueError("a connection above it")
-    if kind:
-        kind(reader, bridges, value)
-        bridges = reader.settings.connections
-    else:
-        how = "text" if row[1] == "path" else row[1]
-        setattr(bridges[-1], row[0], getattr(reader, how)(row[2:], value))
+    try:
+        if kind:
+            kind(reader, bridges, value)
+            bridges = reader.settings.connections
+        else:
+            how = "text" if row[1] == "path" else row[1]
+            setattr(bridges[-1], row[0], getattr(reader, how)(row[2:], value))
+    except ValueError:
+        if bridges:
+            bridges[-1].is_wrong = True  # that is said once
+        raise
     bridges[-1].lines.append((row[0], value))
+
+
+def check_value(key, value):
+    """ValueError: a program may not give that key this value."""
+    row = _row(key)
+    kind = row[1]
+    if kind in ("number", "size"):
+        low, high = [int(bound) for bound in row[2:]]
+        what = "a number from %d to %d" % (low, high)
+        fits = _is_number(value, low, high) or kind == "size" and value == 0
+    elif kind == "flag":
+        what = "True or False"
+        fits = isinstance(value, bool)
+    elif kind == "word":
+        what = "one of " + ", ".join(row[2:])
+        fits = value in row[2:]
+    elif kind == "pauses":
+        what = "seconds, or a tuple of the least and the most of them, 1 to 3600"
+        times = value if isinstance(value, tuple) and len(value) == 2 else (value, value)
+        fits = all([_is_number(each, 1, 3600) for each in times]) and times[0] <= times[1]
+    else:
+        what = "a text"
+        fits = isinstance(value, str) and value != ""
+    if not fits:
+        raise ValueError("%s: %s" % (key, what))
+
+
+def _is_number(value, low, high):
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def check(reader):
     """What needs the whole file."""
     names = []
     for each in reader.settings.connections:
+        if each.is_wrong:
+            continue
         try:
             _options().check(each, reader.limits, reader.settings)
             remote = each.remote_clientid

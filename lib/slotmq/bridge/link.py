@@ -20,7 +20,7 @@ from slotmq.delivery.outgoing import put_ack, space
 from slotmq.embed.packets import field, packet_of
 from slotmq.fast import copy, unref
 from slotmq.platform import ondemand
-from slotmq.platform.dial import dial, find, host_name, noise
+from slotmq.platform.dial import dial, find, noise
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -77,17 +77,16 @@ class Bridge:
         self.owner = owner
         self.broker = owner.broker
         self.options = options
-        name = options.remote_clientid or "%s.%s" % (host_name(), options.name)
-        self.remote_id = name.encode()
-        self.local_id = (options.local_clientid or "local." + name).encode()
+        module = ondemand.take("bridge.options", self.broker.now)
+        remote, local, self.state_topic = module.names_of(options)
+        self.remote_id = remote.encode()
+        self.local_id = local.encode()
         clean = options.local_cleansession
         self.is_clean = options.cleansession if clean is None else clean
-        self.state_topic = options.notification_topic or "$SYS/broker/connection/%s/state" % name
         self.ins = [topic for topic in options.topics if topic.comes_in]
         self.outs = [topic for topic in options.topics if topic.goes_out]
         self.is_5 = options.bridge_protocol_version == "mqttv50"
         self.remote = {}  # what CONNACK of version 5 has said
-        module = ondemand.take("bridge.options", self.broker.now)
         self.requests = module.requests(options, self._five() if self.is_5 else None)
         self.is_private = options.try_private and not self.is_5
         self.will_flags = _STATE_WILL
@@ -124,12 +123,6 @@ class Bridge:
         self.is_new = True  # has the other broker not had our retained messages yet?
         self.is_told = True  # has it been said that it is up?
         self.wake = 0  # tenths of a second: until then it has nothing to do while it is up
-        most = self.broker.limits.client_id_bytes
-        if len(self.local_id) > most:
-            raise ValueError("a local client id of at most %d bytes: client_id_bytes" % most)
-        size = len(self.connect_packet())
-        if size > self.broker.conns.tx_bytes:
-            raise ValueError("limit tx_bytes %d for its CONNECT" % size)
 
     # As the stream of its slot, while there is no connection
 
@@ -199,7 +192,7 @@ class Bridge:
                 and not self.options.round_robin
                 and self.broker.now >= self.next_probe
             ):
-                self._probing().begin(self)
+                self._probing().begin_probe(self)
             if self.options.start_type == "lazy" and self._is_idle():
                 self.stop()
                 self.broker.end(self.conn, _LEFT)
@@ -254,7 +247,7 @@ class Bridge:
             if not made:
                 return
         except (OSError, ValueError) as error:
-            why = self._words().reason(error)
+            why = self._words().reason_of(error)
             self._log(_WARNING, "cannot connect to %s (%s)" % (self.where(), why))
             self._retry()
             return
@@ -290,7 +283,7 @@ class Bridge:
 
     def probed(self):
         """The socket of the probe has an event."""
-        if self._probing().go_on(self) and self.is_up():
+        if self._probing().go_on_probing(self) and self.is_up():
             self._log(_NOTICE, "the first address is back")
             self.is_soon = True
             self.stop()
@@ -301,7 +294,7 @@ class Bridge:
 
     def _drop_probe(self):
         if self.probe:
-            self._probing().drop(self)
+            self._probing().drop_probe(self)
 
     def _lost(self):
         # The connection has ended, and its slot is another's.
@@ -462,7 +455,7 @@ class Bridge:
             return _REFUSED
         if code:
             text = self._five().reason(code, self.remote) if size > 4 else None
-            self._words().refused(self, code, text)
+            self._words().say_refused(self, code, text)
             return _REFUSED
         options = self.options
         present = buf[at] & 1
@@ -611,7 +604,7 @@ class Bridge:
         """Its connection ends: say why. number: the error of the socket, or 0."""
         try:
             if self.state != _WAITING and self.broker.log_mask & (_WARNING | _NOTICE):
-                self._words().ended(self, reason, number)
+                self._words().say_ended(self, reason, number)
         except MemoryError:
             pass
         self.why = None

@@ -4,20 +4,25 @@
 # whole module in the heap. Allocates.
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform import ondemand
+from slotmq.platform.dial import host_name
 from slotmq.platform.runtime import const
 
 _DIRECTIONS = ("out", "in", "both")
 _OF_SUBSCRIBE = const(11)  # bytes of a SUBSCRIBE beside its filter, at most
-_SMALLEST = const(128)  # bytes of a packet that each limit lets pass
+_OF_CONNECT = const(17)  # bytes of a CONNECT beside its texts, at most
+_OF_CONNECT_5 = const(18)  # and with MQTT 5.0
+_TEXT_BYTES = const(65535)  # bytes of a text
 EACH_BYTES = 900  # heap of a bridge
 TOPIC_BYTES = 250
 _NO_KEYS = ("port", "lines", "at", "place", "context")
 TLS = """bridge_cafile bridge_capath bridge_tls_use_os_certs bridge_certfile bridge_keyfile
 bridge_insecure bridge_alpn bridge_ciphers bridge_tls_version bridge_psk bridge_identity"""
 _TRUST = ("bridge_cafile", "bridge_capath", "bridge_tls_use_os_certs")
-_CHOICES = (
-    ("start_type", ("automatic", "lazy", "once")),
-    ("bridge_protocol_version", ("mqttv31", "mqttv311", "mqttv50")),
+_IN_CONNECT = ("remote_username", "remote_password")
+_ADDRESS = "an address: HOST or HOST:PORT, IPv6 in brackets"
+_TEXTS = ("name", "remote_clientid", "local_clientid", "local_username", "notification_topic")
+_TOPIC = (
+    "topics as tuples: a filter, perhaps out, in or both, a QoS, and a prefix here and one there"
 )
 _OF_5 = ("bridge_receive_maximum", "bridge_session_expiry_interval", "bridge_max_topic_alias")
 
@@ -34,7 +39,7 @@ def topic(pattern, direction="out", qos=0, local="", remote=""):
     """A Topic. ValueError: it is not possible."""
     if direction not in _DIRECTIONS:
         raise ValueError("out, in or both")
-    if qos not in (0, 1, 2):
+    if not isinstance(qos, int) or not 0 <= qos <= 2:
         raise ValueError("a QoS: 0, 1 or 2")
     one = Topic()
     one.goes_out = direction != "in"
@@ -96,6 +101,7 @@ class Options:
     start_type = "automatic"
     idle_timeout = 60  # seconds; this and the next are of start_type lazy
     threshold = 10  # messages
+    is_wrong = False  # has the configuration a wrong line for it?
     # Of the configuration: its keys and values, to see whether a reload has changed them
     lines = ()
     at = place = None
@@ -104,14 +110,30 @@ class Options:
 def options(name, addresses=(), topics=(), **values):
     """The Options of one bridge. TypeError, ValueError: they are not possible."""
     one = Options()
+    if not isinstance(name, str) or not name:
+        raise ValueError("a name")
     one.name = name
     one.addresses = [address_of(each) for each in addresses]
+    for each in topics:
+        if not isinstance(each, (tuple, list)) or not 1 <= len(each) <= 5:
+            raise ValueError(_TOPIC)
+        if not all([isinstance(word, str) for word in list(each[:2]) + list(each[3:])]):
+            raise ValueError(_TOPIC)
     one.topics = [topic(*each) for each in topics]
     for key in values:
         if not hasattr(Options, key) or key in _NO_KEYS:
             raise TypeError("a bridge has no " + key)
+        if values[key] is not None or getattr(Options, key) is not None:
+            ondemand.take("bridge.conf", 0).check_value(key, values[key])
         setattr(one, key, values[key])
     return one
+
+
+def names_of(one):
+    """Its client ids there and here, and the topic of its state."""
+    remote = one.remote_clientid or "%s.%s" % (host_name(), one.name)
+    state = one.notification_topic or "$SYS/broker/connection/%s/state" % remote
+    return remote, one.local_clientid or "local." + remote, state
 
 
 def check(one, limits, settings):
@@ -124,11 +146,7 @@ def check(one, limits, settings):
         raise ValueError("remote_username for remote_password")
     if settings.mqtt_versions != 5:
         raise ValueError("mqtt_versions 5: No Local and RETAIN need its code")
-    if 0 < one.bridge_max_packet_size < _SMALLEST:
-        raise ValueError("bridge_max_packet_size: 0, or at least %d" % _SMALLEST)
-    for key, choices in _CHOICES:
-        if getattr(one, key) not in choices:
-            raise ValueError("%s: one of %s" % (key, ", ".join(choices)))
+    _check_names(one, limits)
     if one.notifications:
         for key in ("notification_topic", "remote_clientid", "name"):
             value = getattr(one, key) or ""
@@ -147,6 +165,38 @@ def check(one, limits, settings):
                 raise ValueError(what % (most, limits.levels))
             if len(name) + _OF_SUBSCRIBE > limits.tx_bytes:
                 raise ValueError("limit tx_bytes %d for a SUBSCRIBE" % (len(name) + _OF_SUBSCRIBE))
+
+
+def _check_names(one, limits):
+    for key in _TEXTS + _IN_CONNECT:
+        data = (getattr(one, key) or "").encode()
+        if len(data) > _TEXT_BYTES or not utf8_ok(data, 0, len(data), 0):
+            raise ValueError("%s: at most %d bytes of UTF-8" % (key, _TEXT_BYTES))
+    remote, local, state = names_of(one)
+    if len(local.encode()) > limits.client_id_bytes:
+        what = "a local_clientid of at most %d bytes, see limit client_id_bytes; %s"
+        why = "without one it is local. and the remote_clientid"
+        raise ValueError(what % (limits.client_id_bytes, why))
+    state = state.encode()
+    texts = [remote] + [getattr(one, key) or "" for key in _IN_CONNECT]
+    size = _OF_CONNECT + (_OF_CONNECT_5 if one.bridge_protocol_version == "mqttv50" else 0)
+    size += sum([2 + len(text.encode()) for text in texts])
+    if one.notifications:
+        if len(state) > limits.topic_bytes:
+            what = "a notification_topic of at most %d bytes: limit topic_bytes"
+            raise ValueError(what % limits.topic_bytes)
+        size += 5 + len(state)
+    if size > limits.tx_bytes:
+        raise ValueError("limit tx_bytes %d for its CONNECT" % size)
+    if one.bridge_bind_address and not _is_ip(one.bridge_bind_address):
+        raise ValueError("bridge_bind_address: an IP address of this computer")
+
+
+def _is_ip(text):
+    if ":" in text:
+        return not text.partition("%")[0].strip("0123456789abcdefABCDEF:.")
+    parts = text.split(".")
+    return len(parts) == 4 and all([part.isdigit() and int(part) < 256 for part in parts])
 
 
 def tls_keys(one):
@@ -235,6 +285,10 @@ def rows(settings, limits):
 def address_of(text):
     """HOST, HOST:PORT, [IPv6] or [IPv6]:PORT as (host, port)."""
     host, port = text, ""
+    if not isinstance(text, str):
+        raise ValueError(_ADDRESS)
+    if text.isdigit():
+        raise ValueError(_ADDRESS + ", with a colon before the port")
     if text[:1] == "[" and "]" in text:
         host, _, port = text[1:].partition("]")
         if port[:1] == ":":
@@ -247,5 +301,5 @@ def address_of(text):
     elif text[:1] == "[":
         host = ""
     if not host or port and not (port.isdigit() and 0 < int(port) < 65536):
-        raise ValueError("an address: HOST or HOST:PORT, IPv6 in brackets")
+        raise ValueError(_ADDRESS)
     return host, int(port or Options.port)

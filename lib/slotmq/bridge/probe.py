@@ -16,10 +16,10 @@ _CONNACK = const(0x20)
 _ENOUGH = const(5)  # bytes of a CONNACK as far as its code
 
 
-def begin(one):
-    """Connect to the first address; events of the socket call go_on()."""
+def begin_probe(one):
+    """Connect to the first address; events of the socket call go_on_probing()."""
     loop = one.broker.loop
-    drop(one)
+    drop_probe(one)
     one.next_probe = one.broker.now + _EVERY
     try:
         made = one.reach(0, False)
@@ -37,7 +37,7 @@ def begin(one):
     loop.poller.register(probe, _IN | _OUT | _HUP)
 
 
-def go_on(one):
+def go_on_probing(one):
     """The socket has an event. -> True: the other broker lets the bridge in."""
     pipe = one.probe_pipe
     rest = one.probe_rest
@@ -52,11 +52,11 @@ def go_on(one):
                 is_back = n > 3 and _lets_in(answer)
                 if is_back:
                     pipe.write(b"\xe0\0", 0, 2)
-                drop(one)
+                drop_probe(one)
                 return is_back
     except (OSError, ValueError) as error:
         if not error.args or error.args[0] != _EAGAIN:
-            drop(one)
+            drop_probe(one)
             return False
     waits = rest if is_plain else pipe.waits
     one.broker.loop.poller.modify(one.probe, _IN | _HUP | (_OUT if waits else 0))
@@ -68,7 +68,7 @@ def _lets_in(answer):
     return answer[0] == _CONNACK and (not code or code in _OTHERWISE)
 
 
-def drop(one):
+def drop_probe(one):
     """Close the connection, if there is one."""
     loop = one.broker.loop
     if one.probe:

@@ -37,7 +37,7 @@ _ADDRINFO = "[addrinfo error "
 _CODES = "protocol version|client id|unavailable|user name or password|not authorized"
 
 
-def error(number):
+def _error(number):
     """The text of an error of the socket."""
     return _known(number) or "errno %d" % number
 
@@ -49,7 +49,7 @@ def _known(number):
     return None
 
 
-def reason(exception):
+def reason_of(exception):
     """The text of an exception of Bridge.reach()."""
     about = exception.args or ("",)
     number = about[0]
@@ -58,7 +58,7 @@ def reason(exception):
     return _known(number) or str(about[-1])
 
 
-def refused(one, code, text):
+def say_refused(one, code, text):
     """CONNACK refuses the bridge. text: of a reason code of version 5, or None."""
     if text is None:
         names = _CODES.split("|")
@@ -68,7 +68,7 @@ def refused(one, code, text):
     one._log(_WARNING, "refused by %s (%s)" % (one.where(), text))
 
 
-def ended(one, why, number):
+def say_ended(one, why, number):
     """The connection ends, for this result; number: the socket's error, or 0."""
     if why == _REFUSED:  # which has been logged
         return
@@ -85,7 +85,7 @@ def _text(one, why, number, is_new):
     broker = one.broker
     conns = broker.conns
     if why == _LOST:
-        text = error(number) if number not in (0, _EAGAIN) else "closed there"
+        text = _error(number) if number not in (0, _EAGAIN) else "closed there"
         if is_new and text == "closed there":
             text += " before CONNACK"
         return text

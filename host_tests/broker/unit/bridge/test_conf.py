@@ -14,6 +14,78 @@ LIMITS = Limits(connections=4)
 BEGIN = "connection up\naddress h\ntopic # out\n"
 
 
+TWO = "address h\ntopic a\n"
+# Lines below `connection up`, the line that is named, and a part of what is said
+MISTAKES = (
+    ("topic a\n", 1, "connection: expected an address"),
+    ("address h\n", 1, "connection: expected a topic"),
+    ("address h:99999\ntopic a\n", 2, "address: expected an address"),
+    ("address 127.0.0.1 1884\ntopic a\n", 2, "a colon before the port"),
+    ("address h\ntopic a b c\n", 3, "topic: expected a number from 0 to 2"),
+    ("address h\ntopic a out 3\n", 3, "topic: expected a number from 0 to 2"),
+    ("address h\ntopic a/#/b\n", 3, "topic: expected a topic filter"),
+    (TWO + "keepalive_interval 70000\n", 4, "keepalive_interval: expected a number"),
+    (TWO + "clientid {L}\n", 1, "a local_clientid of at most 64 bytes"),
+    (TWO + "local_clientid {L}\n", 1, "a local_clientid of at most 64 bytes"),
+    (
+        TWO + "clientid {L}\nlocal_clientid x\nnotifications false\nusername {L}{L}\n",
+        1,
+        "tx_bytes 923",
+    ),
+    (TWO + "remote_username {M}\n", 1, "remote_username: at most 65535 bytes"),
+    (TWO + "username u\npassword {M}\n", 1, "remote_password: at most 65535 bytes"),
+    (TWO + "local_username {M}\n", 1, "local_username: at most 65535 bytes"),
+    (TWO + "notification_topic {L}\n", 1, "a notification_topic of at most 256 bytes"),
+    (TWO + "bridge_bind_address foo\n", 1, "bridge_bind_address: an IP address"),
+    (TWO + "bridge_bind_address 127.0.0.256\n", 1, "bridge_bind_address: an IP address"),
+    (TWO + "bridge_bind_address 1.2.3\n", 1, "bridge_bind_address: an IP address"),
+)
+# What a program must not give to a key
+VALUES = (
+    ("keepalive_interval", (-1, 65536, "60", 1.5, True, None)),
+    ("threshold", (0, 65001, "10")),
+    ("idle_timeout", (0, 65536, None)),
+    ("restart_timeout", (0, 3601, (5, 1), (1,), (1, 2, 3), "5", (1, "x"), None)),
+    ("bridge_max_packet_size", (-1, 1, 127, 1 << 28, "500")),
+    ("bridge_receive_maximum", (-1, 65536, "x")),
+    ("bridge_max_topic_alias", (-1, 65536)),
+    ("bridge_session_expiry_interval", (-1, 1 << 32, "1")),
+    ("cleansession", (1, "true", None)),
+    ("local_cleansession", (1, "true")),
+    ("round_robin", ("yes",)),
+    ("start_type", ("manual", None, 1)),
+    ("bridge_protocol_version", ("mqttv51", 5)),
+    ("remote_clientid", (5, b"x", "")),
+    ("remote_username", (5, "u" * 70000)),
+    ("notification_topic", ("a/#", 7)),
+    ("bridge_bind_address", ("foo", 1)),
+)
+GOOD = (
+    ("restart_timeout", 5),
+    ("restart_timeout", (1, 3600)),
+    ("bridge_max_packet_size", 0),
+    ("bridge_session_expiry_interval", None),
+    ("local_cleansession", None),
+    ("remote_password", None),
+)
+# Of options(): a name, addresses, topics
+CALLS = (
+    ("", ["h"], [("a",)]),
+    (5, ["h"], [("a",)]),
+    ("up", [5], [("a",)]),
+    ("up", ["1884"], [("a",)]),
+    ("up", ["h"], ["a/#"]),
+    ("up", ["h"], [()]),
+    ("up", ["h"], [("a", "out", 1, "", "", "")]),
+    ("up", ["h"], [("a", "up")]),
+    ("up", ["h"], [("a", "out", "1")]),
+    ("up", ["h"], [("a", "out", 3)]),
+    ("up", ["h"], [("a", "out", None)]),
+    ("up", ["h"], [(None, "out")]),
+    ("up", ["h"], [("a", "out", 1, None)]),
+)
+
+
 def bridges(text):
     return mosquitto_conf.load(scratch.write(text), LIMITS)[0].connections
 
@@ -101,7 +173,8 @@ class TestKeys(unittest.TestCase):
         with self.assertRaises(ValueError):
             load(one)
         for key in ("bridge_alpn", "bridge_ciphers", "bridge_identity", "bridge_insecure"):
-            one = options("a", ["h"], [("x",)], **{key: "x"})
+            value = True if key == "bridge_insecure" else "x"
+            one = options("a", ["h"], [("x",)], **{key: value})
             self.assertEqual(tls_keys(one), [key])
 
     def test_other_names(self):
@@ -153,13 +226,6 @@ class TestKeys(unittest.TestCase):
             self.refused(f"{BEGIN}{key} 5", 1, "connection", f"mqttv50 for {key}")
             self.refused(f"{BEGIN}{key} x", 4, key, "a number")
 
-    def test_a_program_gives_a_word_that_is_none(self):
-        for key in ("start_type", "bridge_protocol_version"):
-            one = options("up", ("h",), (("a",),), **{key: "manual"})
-            with self.assertRaises(ValueError) as caught:
-                check(one, LIMITS, Settings(mqtt_versions=5))
-            self.assertEqual(str(caught.exception).find(key + ": one of "), 0)
-
     def test_each_key_is_in_both_tables(self):
         ours = [line.split()[0] for line in (conf.KEYS + conf.MORE).split("\n")[:-1]]
         rows = [keys.split() for status, keys, _ in other_keys.rows() if status == "bridge"]
@@ -180,6 +246,31 @@ class TestKeys(unittest.TestCase):
         settings.connections = [options("a", ["h"], [("x", "out", 0, "l/")])]
         (mapped,) = [row for row in budget.rows(LIMITS, settings) if row[0] == "bridges"]
         self.assertGreater(mapped[1], plain[1] + 2 * LIMITS.topic_bytes)
+
+    def test_each_mistake_is_one_line(self):
+        """Of the whole file at once, and the start finds no other one."""
+        for lines, line, part in MISTAKES:
+            text = lines.replace("{L}", "x" * 300).replace("{M}", "u" * 70000)
+            with self.assertRaises(ConfError) as caught:
+                mosquitto_conf.load(scratch.write("connection up\n" + text), LIMITS)
+            said = str(caught.exception)
+            self.assertEqual(said.count("\n"), 0, said)
+            self.assertIn(f":{line}: ", said)
+            self.assertIn(part, said)
+
+    def test_each_wrong_value_of_a_program(self):
+        for key, values in VALUES:
+            for value in values:
+                with self.assertRaises(ValueError) as caught:
+                    one = options("up", ["h"], [("a",)], **{key: value})
+                    check(one, LIMITS, Settings(mqtt_versions=5))
+                self.assertIn(key, str(caught.exception))
+        for arguments in CALLS:
+            with self.assertRaises(ValueError, msg=str(arguments)) as caught:
+                options(*arguments)
+            self.assertGreater(len(str(caught.exception)), 4)
+        for key, value in GOOD:
+            options("up", ["h"], [("a",)], **{key: value})
 
     def test_options_of_python(self):
         with self.assertRaises(TypeError):

@@ -22,6 +22,7 @@ from slotmq import Limits
 from slotmq.bridge import link
 from slotmq.embed import publishing
 from slotmq.net.websocket import acceptor
+from slotmq.platform.dial import host_name
 
 
 def as_bridge(data, level=0x84):
@@ -380,7 +381,7 @@ class TestConnecting(BridgeCase):
             publishing.send(self.broker, b"state/up", b"", 0, True)
 
     def test_the_ids_on_both_sides_and_the_address_that_it_connects_from(self):
-        name = link.host_name() + ".up"
+        name = host_name() + ".up"
         for options, there, here in (
             ({"remote_clientid": None}, name, "local." + name),
             ({"remote_clientid": "far"}, "far", "local.far"),
