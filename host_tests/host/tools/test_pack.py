@@ -256,11 +256,13 @@ def test_no_definition_has_a_name_of_arguments() -> None:
 
 PACKED = """
 __init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth bridge_configuration
-bridge_mqtt5 bridge_options bridge_prefixes bridge_start bridge_tls bridges budget capacities
+bridge_mqtt5 bridge_options bridge_prefixes bridge_probing bridge_start bridge_tls bridges budget
+capacities
 certificate
 client_id columns connect control core denials epoch esp32_memory filters flush frames_viper
 hooks http_files http_upgrade in_process interceptors journal journal_compaction journal_start
-journal_viper lifetime listener_protocols location log_destinations log_full_tables log_reasons
+journal_viper lifetime listener_protocols location log_destinations log_full_tables log_of_bridges
+log_reasons
 log_text log_topics login lwip lwip_layout medium_file medium_file_start medium_flash
 medium_flash_start mosquitto_conf name_server_query option_routes other_keys own_publishing
 packets plugins policies properties properties_viper publishers quick_properties quota rare_kinds
