@@ -6,16 +6,20 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from slotmq import Broker
+from slotmq.bridge import link, probe
 from slotmq_tools.ports import free_port
 
 from ..tls.conftest import made, of_rsa
 from ..wire.process import PEER, BrokerProcess
-from .network import Collector
+from .network import TIMEOUT_S, Collector
 from .test_two_brokers import AGAIN, ID, Two, has_all
 
 
@@ -95,11 +99,11 @@ def test_a_certificate_of_another_ca_and_a_missing_one_are_refused(
 class Server:
     """A TLS server of Python's ssl, which answers CONNECT and notes what was agreed upon."""
 
-    def __init__(self, folder: Path, *alpn: str) -> None:
+    def __init__(self, folder: Path, *alpn: str, port: int = 0) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(folder / "server.crt", folder / "server.key")
         self.context.set_alpn_protocols(alpn)
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self.port: int = self._listener.getsockname()[1]
         self.came: list[tuple[str | None, str | None, str]] = []  # version, ALPN, cipher
         threading.Thread(target=self._serve, daemon=True).start()
@@ -203,3 +207,54 @@ def test_what_tls_does_not_trust_gets_no_connect(
         here.wait_for(lambda: "TLS: " in here.complaints(), "the reason")
         assert text in here.complaints()
         assert server.came == []
+
+
+def test_the_first_address_is_taken_again_only_when_it_answers_over_tls(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A probe shakes hands as the bridge does, so the password never leaves in plain."""
+    monkeypatch.setattr(link, "_PROBED", 3)
+    monkeypatch.setattr(probe, "_EVERY", 3)
+    broker, port = Broker(), free_port()
+    with contextlib.ExitStack() as stack:
+        second = Server(elsewhere)
+        stack.callback(second.close)
+        stack.callback(broker.close)
+        addresses = [f"127.0.0.1:{port}", f"127.0.0.1:{second.port}"]
+        tls = {"bridge_cafile": str(elsewhere / "ca.crt"), "bridge_insecure": True}
+        login = {"remote_username": "u", "remote_password": "secret"}
+        one = broker.bridge("up", addresses, [("a",)], restart_timeout=1, **tls, **login)
+
+        def turn_until(condition: Callable[[], object]) -> None:
+            deadline = time.monotonic() + TIMEOUT_S
+            while not condition():
+                assert time.monotonic() < deadline
+                broker.loop.turn(10)
+
+        turn_until(one.is_up)
+        with socket.create_server(("127.0.0.1", port)) as proxy:  # its broker is away
+            proxy.setblocking(False)
+            for _ in range(3):
+                came: list[socket.socket] = []
+                turn_until(partial(accepts, proxy, came))
+                turn_until(partial(has_come, came[0], b"\x16\x03"))  # a handshake, no CONNECT
+                came[0].close()
+            assert (one.losses, len(second.came)) == (0, 1)
+        first = Server(elsewhere, port=port)
+        stack.callback(first.close)
+        turn_until(lambda: one.losses == 1 and one.is_up())
+        assert (len(first.came), len(second.came)) == (2, 1)
+
+
+def accepts(proxy: socket.socket, came: list[socket.socket]) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        came.append(proxy.accept()[0])
+    return bool(came)
+
+
+def has_come(sock: socket.socket, begin: bytes) -> bool:
+    sock.settimeout(0)
+    with contextlib.suppress(BlockingIOError):
+        assert sock.recv(1000).startswith(begin)
+        return True
+    return False
