@@ -231,7 +231,7 @@ def test_the_first_address_is_taken_again_only_when_it_answers_over_tls(
                 assert time.monotonic() < deadline
                 broker.loop.turn(10)
 
-        turn_until(one.is_up)
+        turn_until(lambda: one.text() == "up")
         with socket.create_server(("127.0.0.1", port)) as proxy:  # its broker is away
             proxy.setblocking(False)
             for _ in range(3):
@@ -242,7 +242,7 @@ def test_the_first_address_is_taken_again_only_when_it_answers_over_tls(
             assert (one.losses, len(second.came)) == (0, 1)
         first = Server(elsewhere, port=port)
         stack.callback(first.close)
-        turn_until(lambda: one.losses == 1 and one.is_up())
+        turn_until(lambda: one.losses == 1 and one.text() == "up")
         assert (len(first.came), len(second.came)) == (2, 1)
 
 

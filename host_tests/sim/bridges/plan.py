@@ -119,7 +119,7 @@ def _limits(numbers):
         messages=1500,
         message_bytes=150000,
         deliveries=3000,
-        inflight=numbers.choice((1, 4, 16)),
+        inflight=numbers.choice((1, 4, 50)),
         queued=1500,
         received=64,
         max_packet=2048,

@@ -9,6 +9,7 @@ from slotmq_tools import codec
 from ..model.model import PromiseBroken
 
 _DUP = 8
+_MOST = 20  # that mosquitto takes of MQTT 3.1.1
 
 
 class Row:
@@ -58,6 +59,7 @@ class Table:
             if first & _DUP and not self.has_rebooted and not connection:
                 raise self._broken(number, "has DUP, and was never sent")
             self.rows[number] = Row(number, data, connection)
+            self._check_count(connection)
             return
         self.events["sent again"] += 1
         if row.ended and not (self.has_rebooted or self.is_mapped):
@@ -72,6 +74,14 @@ class Table:
             raise self._broken(number, "is sent again without DUP")
         row.connection = connection
         row.ended = False
+        self._check_count(connection)
+
+    def _check_count(self, connection):
+        if self.name == "here" and self.level < 5 and len(self.open_ids()) > _MOST:
+            rows = [row for row in self.rows.values() if not row.ended]
+            count = sum([row.connection == connection for row in rows])
+            if count > _MOST:
+                raise PromiseBroken(f"the bridge has {count} under way")
 
     def acknowledged(self, first, body):
         """The sender has read a packet."""

@@ -112,6 +112,13 @@ FAULTS = (
         where=_BRIDGE,
     ),
     Fault(
+        "bridge: more is under way than mosquitto takes",
+        "bridge/link.py",
+        "_UNDER_WAY = const(20)",
+        "_UNDER_WAY = const(50)",
+        where=_BRIDGE,
+    ),
+    Fault(
         "bridge: a byte is written twice where the socket is full",
         "bridge/mapping.py",
         "                self.skip = 1",
