@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -36,40 +37,17 @@ def calls(work: Callable[[], object]) -> int:
     return count
 
 
-def is_linear(work: Callable[[int], Callable[[], object]]) -> bool:
-    """Four times the data make less than five times the calls; squared they were sixteen."""
-    return calls(work(MANY)) < 5 * calls(work(FEW))
-
-
-def rising(count: int) -> list[Anchor]:
-    """One an hour, each with a little more error than the one before."""
-    return [Anchor(i, i * HOUR, 4, NOW + i * HOUR, 50 + i, None) for i in range(count)]
-
-
-def mixed(count: int) -> list[Anchor]:
-    """Of every kind, and some contradict others."""
-    random = Random(1)
+def anchors(kind: str, count: int) -> list[Anchor]:
+    """One an hour: each with a little more error than the one before, of every kind so that some
+    contradict others, or each behind a hole in which the ticks have begun anew unseen."""
+    random, period = Random(1), 2**30 if kind == "holed" else 0
     return [
         Anchor(i, i * HOUR, random.choice((1, 2, 4)), NOW + i * HOUR + random.randint(-900, 900),
                random.randrange(2000), None)
+        if kind == "mixed" else
+        Anchor(i, i * HOUR, 4, NOW + i * (HOUR + period), 50 + i, None, i if period else 0)
         for i in range(count)
     ]  # fmt: skip
-
-
-def holed(count: int) -> list[Anchor]:
-    """Each behind a hole, in which the ticks have begun anew unseen."""
-    period = 2**30
-    return [
-        Anchor(i, i * HOUR, 4, NOW + i * (HOUR + period), 50 + i, None, i) for i in range(count)
-    ]
-
-
-@pytest.mark.parametrize("anchors", [rising, mixed, holed])
-def test_believing_anchors_is_linear(anchors: Callable[[int], list[Anchor]]) -> None:
-    assert is_linear(lambda count: lambda: believed(anchors(count)))
-
-
-KINDS = [(1,), (4,), (1, 2, 3, 4)]  # anchors of a board's own clock, of NTP, of all
 
 
 def said(count: int, i: int, kinds: tuple[int, ...], stretch: int = 0) -> Anchor:
@@ -77,39 +55,44 @@ def said(count: int, i: int, kinds: tuple[int, ...], stretch: int = 0) -> Anchor
                   NOW, stretch)  # fmt: skip
 
 
-@pytest.mark.parametrize("kinds", KINDS)
-def test_solving_boots_is_linear(kinds: tuple[int, ...]) -> None:
+def boots(kinds: tuple[int, ...], count: int) -> list[Boot]:
     """Each with one anchor."""
-    assert is_linear(lambda count: lambda: clocks([
-        Boot(i, (Stretch(0, 60_000, NOW, (said(count, i, kinds),)),)) for i in range(count)
-    ]))  # fmt: skip
+    return [Boot(i, (Stretch(0, 60_000, NOW, (said(count, i, kinds),)),)) for i in range(count)]
 
 
-@pytest.mark.parametrize("kinds", KINDS)
-def test_solving_stretches_is_linear(kinds: tuple[int, ...]) -> None:
+def stretches(kinds: tuple[int, ...], count: int) -> list[Boot]:
     """A boot whose every second stretch has an anchor."""
-    assert is_linear(lambda count: lambda: clocks([Boot(1, tuple(
+    return [Boot(1, tuple(
         Stretch(i * HOUR, i * HOUR + HOUR // 2, NOW, (said(count, i, kinds, i),) if i % 2 else ())
         for i in range(count)
-    ))]))  # fmt: skip
+    ))]  # fmt: skip
 
 
-def test_explaining_holes_is_linear() -> None:
-    """Of a ring that was overwritten all the time and harvested now and then."""
+def overwritten(count: int) -> object:
+    """The losses of a ring that was overwritten all the time and harvested now and then."""
+    told = [Told(1, 50 * i, 50, "overwritten", i) for i in range(count)]
+    told += [Told(1, 50 * i, 0xFFFFFFFF, "ring full", 0xFFFFFFFF) for i in range(count)]
+    holes = [Hole(1, 200 * i + 50, 200 * i + 149) for i in range(count // 4)]
+    return lambda: losses(holes, {1: 50 * count}, told)
 
-    def some(count: int) -> Callable[[], object]:
-        told = [Told(1, 50 * i, 50, "overwritten", i) for i in range(count)]
-        told += [Told(1, 50 * i, 0xFFFFFFFF, "ring full", 0xFFFFFFFF) for i in range(count)]
-        holes = [Hole(1, 200 * i + 50, 200 * i + 149) for i in range(count // 4)]
-        return lambda: losses(holes, {1: 50 * count}, told)
 
-    assert is_linear(some)
+KINDS = (1,), (4,), (1, 2, 3, 4)  # anchors of a board's own clock, of NTP, of all
+WORK: dict[str, Any] = {
+    **{kind: lambda count, kind=kind: lambda: believed(anchors(kind, count))
+       for kind in ("rising", "mixed", "holed")},
+    **{f"{made.__name__} {kinds}": lambda count, made=made, kinds=kinds: (
+        lambda: clocks(made(kinds, count))) for made in (boots, stretches) for kinds in KINDS},
+    "losses": overwritten,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+def test_work_is_linear(work: Any) -> None:
+    """Four times the data make less than five times the calls; squared they were sixteen."""
+    assert calls(work(MANY)) < 5 * calls(work(FEW))
 
 
 def test_boots_far_apart_are_one_loss() -> None:
     """A ring that was formatted begins with a random boot: up to 2**28 lie between."""
-
-    def apart(distance: int) -> Callable[[], object]:
-        return lambda: losses([], {5: 10, 5 + distance: 3}, [])
-
-    assert calls(apart(2**28)) == calls(apart(100))
+    near, far = (calls(lambda boot=b: losses([], {5: 10, boot: 3}, [])) for b in (105, 2**28))  # type: ignore[misc]
+    assert near == far
