@@ -1,13 +1,12 @@
 """A Spark session whose executors can import slotmq, wherever they run.
 
 On this machine they import it from where it is. On others they get it from `spark-submit
---py-files` (`python -m slotmq_tools.telemetry.cluster FILE.zip` writes the archive), from an
+--py-files` (`slotmq telemetry pack` writes the archive), from an
 installed wheel, or from the session, which sends it.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import zipfile
 from importlib.util import find_spec
@@ -49,7 +48,3 @@ def archive(file: Path) -> Path:
 
 def _folder(package: str) -> Path:
     return Path(str(__import__(package).__file__)).resolve().parent
-
-
-if __name__ == "__main__":
-    print(archive(Path(sys.argv[1])))

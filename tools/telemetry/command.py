@@ -30,12 +30,8 @@ _NAMES = {
     "pyarrow": "a file of a table",
     "deltalake": "Delta",
 }
-_anywhere = click.Path(file_okay=False)  # or s3://BUCKET/PATH
-_harvest = click.argument("harvest", type=_anywhere)
-_lake = click.argument("tables", type=_anywhere)
-_master = click.option(
-    "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
-)
+_harvest = click.argument("harvest", type=more_commands.anywhere)
+_lake = click.argument("tables", type=more_commands.anywhere)
 
 
 class OneLine(click.Group):
@@ -108,7 +104,7 @@ def engine(master: str | None) -> Engine:
 @telemetry.command()
 @_harvest
 @_lake
-@_master
+@more_commands.master_option
 def ingest(harvest: str, tables: str, master: str | None) -> None:
     """Add what is new in HARVEST to TABLES: bronze, silver and gold.
 
@@ -138,7 +134,7 @@ def ingest(harvest: str, tables: str, master: str | None) -> None:
 
 @telemetry.command()
 @_lake
-@_master
+@more_commands.master_option
 def build(tables: str, master: str | None) -> None:
     """Make silver and gold of what is new in bronze, as ingest does."""
     runner = engine(master)

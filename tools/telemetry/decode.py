@@ -260,7 +260,7 @@ def _bad_rows(data: bytes, bad: Iterable[_Bad], place: Place) -> pa.RecordBatch:
         if one.record:
             row |= dict(zip(names, one.record, strict=False))
             row |= {"first_seq": row["seq"], "last_seq": row["seq"]}
-        if row["last_seq"] is not None and row["last_seq"] < row["first_seq"]:
+        if row.get("last_seq") is not None and row["last_seq"] < row["first_seq"]:
             row["last_seq"] = None  # the harvest could not read more either
         rows.append(row)
     return _bad_batch(rows)
@@ -268,8 +268,7 @@ def _bad_rows(data: bytes, bad: Iterable[_Bad], place: Place) -> pa.RecordBatch:
 
 def _bad_row(place: Place, offset: int, reason: str, size: int) -> Row:
     """A row of quarantine; what its segment was is known from the harvest."""
-    row: Row = dict.fromkeys(SCHEMA.names)
-    row |= {"line": place.line, "offset": place.offset + offset, "file": place.file}
+    row: Row = {"line": place.line, "offset": place.offset + offset, "file": place.file}
     row |= {"harvested_ms": place.harvested_ms, "reason": reason, "bytes": size}
     if one := place.segments.get((place.offset + offset) // place.segment_size):
         row |= {"board": one.board, "boot": one.boot, "segment": one.number}
@@ -278,8 +277,7 @@ def _bad_row(place: Place, offset: int, reason: str, size: int) -> Row:
 
 
 def _bad_batch(rows: list[Row]) -> pa.RecordBatch:
-    columns = [pa.array([row[f.name] for row in rows], f.type) for f in SCHEMA]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    return pa.RecordBatch.from_pylist(rows, SCHEMA)
 
 
 def frames_of(folder: Folder | Path, part: Part) -> Iterator[Any]:

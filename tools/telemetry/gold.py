@@ -80,9 +80,7 @@ def table(name: str, board: str, columns: dict[str, Any]) -> pa.Table:
 
 def rows(name: str, found: list[Row]) -> pa.Table:
     """The same of rows."""
-    schema = GOLD[name].schema
-    columns = [pa.array([row.get(field.name) for row in found], field.type) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return pa.Table.from_pylist(found, GOLD[name].schema)
 
 
 def _order(keys: tuple[Any, ...]) -> Any:

@@ -17,12 +17,15 @@ from ..deploy.options import user as user_option
 
 _EVERY_S = 5.0
 _folder = click.Path(path_type=Path, file_okay=False)
-_anywhere = click.Path(file_okay=False)  # or s3://BUCKET/PATH
+anywhere = click.Path(file_okay=False)  # or s3://BUCKET/PATH
+master_option = click.option(
+    "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
+)
 
 
 @click.command(short_help="Make tables while boards record.")
 @click.argument("harvest", type=_folder)
-@click.argument("tables", type=_anywhere)
+@click.argument("tables", type=anywhere)
 @click.option(
     "--broker", "brokers", type=Address(), multiple=True, required=True,
     help="The boards' broker; repeatable.",
@@ -37,9 +40,7 @@ _anywhere = click.Path(file_okay=False)  # or s3://BUCKET/PATH
 @click.option("--every", type=click.FloatRange(0), default=_EVERY_S, show_default=True,
               help="Seconds from one round to the next.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0), help="End after this time [at Ctrl-C].")
-@click.option(
-    "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
-)
+@master_option
 def live(
     harvest: Path, tables: str, brokers: tuple[tuple[str, int], ...], user: str | None,
     boards: tuple[str, ...], once: bool, every: float, seconds: float | None, master: str | None,
@@ -63,12 +64,10 @@ def live(
 
 
 @click.command(short_help="Put small files together, and delete old ones.")
-@click.argument("tables", type=_anywhere)
+@click.argument("tables", type=anywhere)
 @click.option("--hours", type=click.FloatRange(0), default=168, show_default=True,
               help="How long readers may go on with an older version.")  # fmt: skip
-@click.option(
-    "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
-)
+@master_option
 def optimize(tables: str, hours: float, master: str | None) -> None:
     """Put small files of bronze in TABLES together, and delete files that only versions older
     than --hours have."""
@@ -87,7 +86,7 @@ def optimize(tables: str, hours: float, master: str | None) -> None:
 
 
 @click.command(short_help="Print SQL that makes views of the tables.")
-@click.argument("tables", type=_anywhere)
+@click.argument("tables", type=anywhere)
 @click.option("--for", "dialect", type=click.Choice(("duckdb", "spark")), default="duckdb",
               show_default=True, help="Whose SQL.")  # fmt: skip
 @click.option("--delta", "by_delta", is_flag=True,

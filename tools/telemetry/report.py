@@ -123,16 +123,13 @@ class _Report(Tables):
         return _section("Boards", "", heads, rows)
 
     def _of_sites(self) -> page.Section:
-        sums = ("boots", "messages", "lost", "refusals")
+        heads = ("site", "boards", "boots", "messages", "known_lost", "refusals")
         rows = []
         for site, names in self.sites().items():
-            some = [row for row in self.boards if row["board"] in names]
-            rows.append({
-                "site": site or "none", "boards": len(some), "known_lost": 0, "board": "",
-                **{name: sum(row[name] or 0 for row in some) for name in sums},
-            })  # fmt: skip
-            rows[-1]["known_lost"] = rows[-1]["lost"]
-        heads = ("site", "boards", "boots", "messages", "known_lost", "refusals")
+            some = [row | {"known_lost": row["lost"]}
+                    for row in self.boards if row["board"] in names]  # fmt: skip
+            sums = {head: sum(row[head] or 0 for row in some) for head in heads[2:]}
+            rows.append({"site": site or "none", "boards": len(some), "board": "", **sums})
         return _section("Sites", "", heads, rows)
 
     def _map(self) -> page.Section:

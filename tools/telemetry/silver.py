@@ -258,7 +258,4 @@ def _detail(kind: int, payload: bytes) -> tuple[str, int | None, str | None, int
 
 
 def _rows(name: str, board: str, found: Iterable[Row]) -> pa.Table:
-    schema = SILVER[name].schema
-    rows = [row | {"board": board} for row in found]
-    columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    return pa.Table.from_pylist([row | {"board": board} for row in found], SILVER[name].schema)
