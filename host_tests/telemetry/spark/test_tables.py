@@ -16,7 +16,7 @@ from host_tests.telemetry.tables import campaign
 from host_tests.telemetry.tables.rows import Made
 from slotmq_tools.telemetry import views
 from slotmq_tools.telemetry.engine import Engine
-from slotmq_tools.telemetry.harvest_source import NAME
+from slotmq_tools.telemetry.harvest_source import HAS_LIMITS, NAME
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import ALL, BRONZE, GOLD, QUARANTINE, SILVER
 
@@ -86,10 +86,11 @@ def test_the_format_has_the_frames_of_a_folder_as_a_batch_and_as_a_stream(
     assert frames.where("reason is null").count() == both[0].num_rows
     assert sorted((row.line, row.offset) for row in frames.select(names).collect()) == right
     stream = spark.readStream.format(NAME).option("path", str(lived.folder))
+    if HAS_LIMITS:
+        stream = stream.option("maxBundlesPerTrigger", lived.lines // 2 + 1)
     for triggers in (1, 0):
         query = (
-            stream.option("maxBundlesPerTrigger", lived.lines // 2 + 1)
-            .load()
+            stream.load()
             .select("line", "offset")
             .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
             .format("parquet")
