@@ -32,6 +32,7 @@ from .schemas import BRONZE, QUARANTINE, Table
 _OPEN = re.compile(r"([0-9a-f]{16})-([0-9a-f]{8})-([0-9a-f]{8})")
 _OPEN_FILE = re.compile(r"board=([0-9a-f]{16})/open-([0-9a-f]{8})-([0-9a-f]{8})-(\d+)\.parquet")
 UNREAD = "unread"  # instead of a table: a line that a task cannot read
+MANY = 20  # new bundles: if none of more can be read, their disk is away
 _LEAST, _MOST = 4 << 20, 16 << 20  # bytes of bundles in a task
 
 
@@ -111,6 +112,10 @@ def _read(
         failed = {file.size: file.path for file in found if file.table == UNREAD}
         if not failed:
             return found, unread
+        there = {one.line: one.path for one in bundles if one.path}
+        if isinstance(wanted, range) and failed.keys() == there.keys() and len(failed) > MANY:
+            line, why = min(failed.items())
+            raise ToolError(f"{harvest}: no new bundle can be read ({there[line]}: {why})")
         for file in found:
             engine.rows[file.table] -= file.rows
         unread |= failed

@@ -6,7 +6,7 @@ when it is read. A table without files has a view without rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -18,17 +18,21 @@ _TYPES_OF_DUCKDB = ("varchar", "bigint", "integer", "double", "boolean", "blob",
 _TYPES_OF_SPARK = ("string", "bigint", "int", "double", "boolean", "binary", "timestamp")
 _DUCKDB = dict(zip(_ARROW, _TYPES_OF_DUCKDB, strict=True))
 _SPARK = dict(zip(_ARROW, _TYPES_OF_SPARK, strict=True))
+_OF_DELTA = {
+    "duckdb": "create or replace view {} as select * from delta_scan({});",
+    "spark": "create or replace temporary view {} using delta options (path {});",
+}
 
 
 def statements(lake: Lake, dialect: str, *, by_delta: bool) -> Iterator[str]:
     """One for each table; `dialect` is duckdb or spark."""
-    files, delta = DIALECTS[dialect]
+    of_files = {"duckdb": _duckdb, "spark": _spark}[dialect]
     for table in ALL:
         place = f"{lake.folder}/{table.name}"
         if not by_delta:
-            yield files(table, place, sorted(lake.files(table)))
+            yield of_files(table, place, sorted(lake.files(table)))
         elif lake.open(table) is not None:
-            yield delta(table, place)
+            yield _OF_DELTA[dialect].format(_name(table), _quoted(place))
 
 
 def _name(table: Table) -> str:
@@ -60,10 +64,6 @@ def _duckdb(table: Table, place: str, files: Sequence[str]) -> str:
     )
 
 
-def _duckdb_delta(table: Table, place: str) -> str:
-    return f"create or replace view {_name(table)} as select * from delta_scan({_quoted(place)});"
-
-
 def _spark(table: Table, place: str, files: Sequence[str]) -> str:
     columns = [(f.name, _type(f.type, _SPARK, "array<{}>")) for f in table.schema]
     head = f"create or replace temporary view {_name(table)}"
@@ -77,17 +77,3 @@ def _spark(table: Table, place: str, files: Sequence[str]) -> str:
         f"{head} ({typed}) using parquet options (basePath {_quoted(place)},"
         f" path {_quoted(path)});"
     )
-
-
-def _spark_delta(table: Table, place: str) -> str:
-    return (
-        f"create or replace temporary view {_name(table)} using delta options"
-        f" (path {_quoted(place)});"
-    )
-
-
-_Files = Callable[[Table, str, Sequence[str]], str]
-DIALECTS: dict[str, tuple[_Files, Callable[[Table, str], str]]] = {
-    "duckdb": (_duckdb, _duckdb_delta),
-    "spark": (_spark, _spark_delta),
-}

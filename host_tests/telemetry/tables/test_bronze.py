@@ -84,6 +84,15 @@ def test_a_bundle_that_cannot_be_read_is_read_later(
     assert made.sorted() == whole.sorted()
 
 
+def test_a_disk_that_is_away_is_an_error(tmp_path: Path) -> None:
+    lake, folder = Lake(tmp_path / "tables").made(), harvest(tmp_path / "field", *some(25))
+    with pytest.raises(
+        ToolError, match=r"no new bundle can be read \(bundles/0.smq: No such file"
+    ):
+        ingest(folder, lake)
+    assert lake.open(BRONZE) is None
+
+
 def run_killed(made: Made, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
         patch.setattr(Lake, "commit", killed(after))
