@@ -194,6 +194,7 @@ class Bridge:
             ):
                 self._probing().begin_probe(self)
             if self.options.start_type == "lazy" and self._is_idle():
+                self.is_soon = True  # once enough messages wait
                 self.stop()
                 self.broker.end(self.conn, _LEFT)
 
@@ -311,12 +312,10 @@ class Bridge:
             self._tell(b"0")
             # One that stood for less than the last pause counts as an attempt that has failed, so
             # a broker that accepts and closes is left alone for longer, or another one is tried.
-            if self.broker.now - self.began >= self.pause:
+            if self.is_soon or self.broker.now - self.began >= self.pause:
                 self.pause = 0
                 if not self.options.round_robin:
-                    self.address = -1
-            if self.is_soon:
-                self.address = 0
+                    self.address = 0 if self.is_soon else -1
         if self.state != _WAITING:
             self._retry()
         self._hold()
@@ -339,7 +338,9 @@ class Bridge:
             self.pause = min(high * 10, low * 10 + noise() % wide)
         pause = min(self.pause, _NEXT_ADDRESS) if self.address else self.pause
         self.due = self.broker.now + pause
-        if options.start_type == "automatic":
+        if self.is_over:
+            self._log(_NOTICE, "no further attempt: start_type once")
+        elif options.start_type == "automatic":
             self._log(_NOTICE, "the next attempt in %d s, %s" % (pause // 10, self.where()))
 
     def _keep(self):

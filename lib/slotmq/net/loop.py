@@ -117,8 +117,7 @@ class Loop:
                     try:
                         n = self.outgoing[_ATTACHED][conn].readinto(rx, n)
                     except OSError as error:
-                        self.errno = error.args[0]
-                        n = None if self.errno == _EAGAIN else 0
+                        n = self._over(error)
                     if n:
                         at = broker.handle_fast(columns, conn, rx, 0, n)
                         if at < n:
@@ -206,12 +205,18 @@ class Loop:
             else:
                 n = stream.readinto(rx, n)
         except OSError as error:
-            self.errno = error.args[0]
-            n = None if self.errno == _EAGAIN else 0
+            n = self._over(error)
         if n:
             receive(broker, conn, rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
+
+    def _over(self, error):
+        # None: nothing to read now, 0: the connection is over, as at its end.
+        if error.args[0] == _EAGAIN:
+            return None
+        self.errno = error.args[0]
+        return 0
 
     def pause(self, conn, events):
         """Stop polling a connection for these events."""
@@ -279,8 +284,8 @@ class Loop:
 
     def _failed(self, conn, error):
         # After these two errors nothing was sent. After any other, also ENOMEM, that is unknown.
-        self.errno = error.args[0]
-        if self.errno not in (_EAGAIN, _ENOBUFS):
+        if error.args[0] not in (_EAGAIN, _ENOBUFS):
+            self.errno = error.args[0]
             self.broker.end(conn, _LOST)
         return 0
 

@@ -294,9 +294,13 @@ class TestConnecting(BridgeCase):
         remote.leave()
         self.world.turn(3)
         remote = self.remote()  # as a client
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 4
         remote.leave()
         self.wait(60)
         self.assertEqual(len(self.network.streams), 2)
+        self.assertEqual(lines[-1], "Bridge 'up': no further attempt: start_type once.")
 
     def test_lazy(self):
         one = self.bridge(("a", "out", 1), start_type="lazy", threshold=3, idle_timeout=20)
@@ -317,10 +321,18 @@ class TestConnecting(BridgeCase):
         self.broker.publish("a", b"3", 1)
         self.wait(60)
         self.assertEqual((one.text(), len(self.network.streams)), ("waiting", 1))
-        self.broker.publish("a", b"4", 1)
-        self.broker.publish("a", b"5", 1)
-        self.wait(1)
-        self.assertEqual(len(self.network.streams), 2)
+        for count in (2, 3, 4):
+            # It has left in order, though it did not stand for long: there is no pause
+            self.broker.publish("a", b"4", 1)
+            self.broker.publish("a", b"5", 1)
+            self.wait(1)
+            self.assertEqual(len(self.network.streams), count)
+            remote = self.remote()
+            self.deliver(remote)
+            self.wait(22)
+            self.assertEqual(remote.packets(), [DISCONNECT])
+            self.broker.publish("a", b"3", 1)
+            self.wait(1)
 
     def test_round_robin(self):
         self.bridge(("a",), addresses=("h:1", "h:2"), round_robin=True, restart_timeout=5)
