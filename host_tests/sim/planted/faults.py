@@ -227,8 +227,8 @@ FAULTS = (
     Fault(
         "ENOBUFS ends a connection",
         "net/loop.py",
-        "        if error.args[0] not in (_EAGAIN, _ENOBUFS):",
-        "        if error.args[0] != _EAGAIN:",
+        "        if self.errno not in (_EAGAIN, _ENOBUFS):",
+        "        if self.errno != _EAGAIN:",
     ),
     Fault(
         "time jumps when the clock wraps",

@@ -91,8 +91,7 @@ def _scan_slots(broker, session, sub, text, n):
     names = retained.names
     work = broker.work
     conn = broker.sessions.conn[session]
-    five = broker.conns.level[conn] > 4 and broker.five
-    is_5 = broker.conns.level[conn] == 5  # not of bridges, whose levels are higher
+    five = 4 < broker.conns.level[conn] < 7 and broker.five  # at 6 there is a packet_max
     has_more = five and (five.identifier[sub] or five.packet_max[conn])
     is_plain = not (subs.qos[sub] or broker.acl or has_more)
     slot = subs.scan[sub] - 1
@@ -102,7 +101,7 @@ def _scan_slots(broker, session, sub, text, n):
         msg = msgs[slot]
         if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
             if not (
-                is_plain and _put(broker, conn, msg, is_5) or deliver(broker, session, sub, msg)
+                is_plain and _put(broker, conn, msg, five) or deliver(broker, session, sub, msg)
             ):
                 break
         slot += 1
@@ -113,7 +112,7 @@ def _scan_slots(broker, session, sub, text, n):
     return slot >= retained.top
 
 
-def _put(broker, conn, msg, is_5):
+def _put(broker, conn, msg, five):
     # Send it in the most frequent case: a short message, at QoS 0, without properties. False: not
     # sent.
     messages = broker.messages
@@ -122,7 +121,7 @@ def _put(broker, conn, msg, is_5):
     size = messages.payload_len[msg]
     at = conns.tx_end[conn]
     end = at + 2 + n + size
-    if is_5:
+    if five:
         end += 1
     if end - at > 129 or messages.flags[msg] & _EXTRA or end > conns.tx_limit[conn]:
         return False
@@ -130,7 +129,7 @@ def _put(broker, conn, msg, is_5):
     tx[at] = _RETAINED
     tx[at + 1] = end - at - 2
     messages.arena.move(messages.first[msg], 0, tx, at + 2, n + size, 1)
-    if is_5:  # the payload one byte later
+    if five:  # the payload one byte later
         messages.arena.move(messages.first[msg], n, tx, end - size, size, 1)
         tx[end - size - 1] = 0  # length of the properties
     conns.tx_end[conn] = end

@@ -117,7 +117,8 @@ class Loop:
                     try:
                         n = self.outgoing[_ATTACHED][conn].readinto(rx, n)
                     except OSError as error:
-                        n = self._over(error)
+                        self.errno = error.args[0]
+                        n = None if self.errno == _EAGAIN else 0
                     if n:
                         at = broker.handle_fast(columns, conn, rx, 0, n)
                         if at < n:
@@ -205,18 +206,12 @@ class Loop:
             else:
                 n = stream.readinto(rx, n)
         except OSError as error:
-            n = self._over(error)
+            self.errno = error.args[0]
+            n = None if self.errno == _EAGAIN else 0
         if n:
             receive(broker, conn, rx, 0, n)
         elif n == 0:
             broker.end(conn, _LOST)
-
-    def _over(self, error):
-        # None: nothing to read now, 0: the connection is over, as at its end.
-        if error.args[0] == _EAGAIN:
-            return None
-        self.errno = error.args[0]
-        return 0
 
     def pause(self, conn, events):
         """Stop polling a connection for these events."""
@@ -284,8 +279,8 @@ class Loop:
 
     def _failed(self, conn, error):
         # After these two errors nothing was sent. After any other, also ENOMEM, that is unknown.
-        if error.args[0] not in (_EAGAIN, _ENOBUFS):
-            self.errno = error.args[0]
+        self.errno = error.args[0]
+        if self.errno not in (_EAGAIN, _ENOBUFS):
             self.broker.end(conn, _LOST)
         return 0
 

@@ -9,7 +9,7 @@ _LEFT = const(1)
 _REFUSED = const(5)
 _TIMED_OUT = const(8)
 _LOST = const(9)
-_EAGAIN = const(11)
+_OF_OTHERS = (0, 11, 105)  # numbers that end no connection: of another one, before
 _BLOCKED = const(2)
 _CONNECTING = const(1)
 _WARNING = const(2)
@@ -85,7 +85,7 @@ def _text(one, why, number, is_new):
     broker = one.broker
     conns = broker.conns
     if why == _LOST:
-        text = _error(number) if number not in (0, _EAGAIN) else "closed there"
+        text = _error(number) if number not in _OF_OTHERS else "closed there"
         if is_new and text == "closed there":
             text += " before CONNACK"
         return text
