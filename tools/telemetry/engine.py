@@ -44,7 +44,8 @@ class Engine:
         """Do all of it; `size` in bytes."""
         if not work:
             return []
-        done = self._in_spark(task, work, size) if self._is_large(size) else self._here(task, work)
+        is_large = self._always or size > SMALL
+        done = self._in_spark(task, work, size) if is_large else self._here(task, work)
         for file in done:
             self.rows[file.table] += file.rows
         return done
@@ -64,9 +65,6 @@ class Engine:
         with _watched(spark, self.progress):
             done = tasks.mapInArrow(partial(_in_spark, task), names).collect()
         return [File(*row) for row in done]
-
-    def _is_large(self, size: int) -> bool:
-        return self._always or size > SMALL
 
 
 @contextmanager

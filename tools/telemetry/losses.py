@@ -92,7 +92,8 @@ def _explained(holes: Sequence[Hole], told: Sequence[Told]) -> Iterable[Loss]:
     firsts = [hole.first for hole in holes]
     lasts = [TO_THE_END if hole.last is None else hole.last for hole in holes]
     fitting: list[set[tuple[str, int]]] = [set() for _ in holes]
-    for one in {*_closed(told), *_open(told)}:
+    closed = (one for one in told if one.count > 0 and one.last is not None)
+    for one in {*closed, *_open(told)}:
         begin = bisect_left(lasts, one.first)
         end = len(holes) if one.last is None else bisect_right(firsts, one.last)
         for some in fitting[begin:end]:
@@ -100,10 +101,6 @@ def _explained(holes: Sequence[Hole], told: Sequence[Told]) -> Iterable[Loss]:
     for hole, some in zip(holes, fitting, strict=True):
         reasons = sorted({reason for reason, _ in some}) or [UNEXPLAINED]
         yield Loss(hole, reasons, sorted({segment for _, segment in some} - {NO_SEGMENT}))
-
-
-def _closed(told: Sequence[Told]) -> Iterable[Told]:
-    return (one for one in told if one.count > 0 and one.last is not None)
 
 
 def _open(told: Sequence[Told]) -> Iterable[Told]:

@@ -35,21 +35,16 @@ class Part(NamedTuple):
 @contextmanager
 def opened(folder: Folder) -> Iterator[Manifest]:
     """The manifest, to read only; of an object store a copy of it."""
-    if not folder.is_remote:
-        if not (folder / NAME).exists():
-            raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}")
-        with manifest.opened(folder.url, folder / NAME) as found:
-            yield found
-        return
-    try:
-        data = folder.read(NAME)
-    except OSError as error:
-        raise ToolError(f"{folder}: {' '.join(str(error).split())}") from None
-    if data is None:
-        raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}")
     with tempfile.TemporaryDirectory(prefix="slotmq-") as here:
-        file = Path(here, NAME)
-        file.write_bytes(data)
+        file = Path(here if folder.is_remote else folder, NAME)
+        try:
+            data = folder.read(NAME) if folder.is_remote else None
+        except OSError as error:
+            raise ToolError(f"{folder}: {' '.join(str(error).split())}") from None
+        if data is not None:
+            file.write_bytes(data)
+        if not file.exists():
+            raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}")
         with manifest.opened(folder.url, file) as found:
             yield found
 

@@ -78,15 +78,8 @@ class _Report(Tables):
         yield self._readings()
         yield self._traffic()
         yield self._sensors()
-        heads: tuple[str, ...] = (
-            "board",
-            "topic",
-            "after",
-            "before",
-            "seconds",
-            "usual_s",
-            "restarted",
-        )
+        heads: tuple[str, ...] = ("board", "topic", "after", "before", "seconds", "usual_s",
+                                  "restarted")  # fmt: skip
         silences = sorted(self.rows("silences"), key=lambda row: -row["seconds"])
         words = "Topics without messages for much longer than usual, while the board recorded."
         yield _section("Silences", words, heads, silences)
@@ -253,17 +246,14 @@ class _Report(Tables):
         heads = ("board", "topic", "field", "count", "drifts", "drift_per_day", "flat", "same",
                  "same_since", "counter")  # fmt: skip
         told = [row if row["drifts"] else row | {"drift_per_day": None} for row in self.sensors]
-        rows = sorted(told, key=lambda r: (_is_fine(r), r["board"], r["topic"]))
+        rows = sorted(told, key=lambda r: (
+            not (r["drifts"] or (r["flat"] and not r["counter"])), r["board"], r["topic"]
+        ))  # fmt: skip
         words = (
             "Numeric fields. Flat: the value no longer changes. A counter neither drifts nor"
             " stands still."
         )
         return _section("Sensors", words, heads, rows)
-
-
-def _is_fine(row: Row) -> bool:
-    """Whether a sensor does what it should."""
-    return not (row["drifts"] or (row["flat"] and not row["counter"]))
 
 
 def _margin(since: int, until: int) -> tuple[int, int]:

@@ -51,7 +51,8 @@ class Records:
         if len(starts):
             self.conflict = np.minimum.reduceat(crc, starts) != np.maximum.reduceat(crc, starts)
         kept = order[starts]
-        self.rows = frames if _is_range(kept, frames.num_rows) else frames.take(pa.array(kept))
+        is_whole = np.array_equal(kept, np.arange(frames.num_rows))
+        self.rows = frames if is_whole else frames.take(pa.array(kept))
         self.ticks, self.type, self.flags, self.segment = (
             column[name][kept] for name in ("ticks", "type", "flags", "segment")
         )
@@ -105,10 +106,6 @@ def _changes(*columns: Any) -> Any:
 def _shifted(column: Any) -> Any:
     """The value of the row before."""
     return np.concatenate((column[:1], column[:-1]))
-
-
-def _is_range(kept: Any, count: int) -> bool:
-    return len(kept) == count and bool((kept == np.arange(count)).all())
 
 
 class Times:
