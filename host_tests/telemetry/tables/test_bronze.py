@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import Line, locked
-from slotmq_tools.telemetry import bronze, manifest, optimize
+from slotmq_tools.telemetry import bronze, live, manifest, optimize
 from slotmq_tools.telemetry.folder import Folder
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import BRONZE, QUARANTINE, SILVER
@@ -91,6 +91,8 @@ def test_a_disk_that_is_away_is_an_error(tmp_path: Path) -> None:
     ):
         ingest(folder, lake)
     assert lake.open(BRONZE) is None
+    said = live.step(HERE, harvest(tmp_path / "other", *some(3)), lake)
+    assert said.endswith("; not read yet: bundles/0.smq: No such file or directory")
 
 
 def run_killed(made: Made, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
