@@ -184,7 +184,9 @@ class Broker:
         messages."""
         session = self.conns.session[conn]
         try:
-            if session != _NONE and outgoing.fill(self, conn):
+            if session == _NONE:
+                return
+            if self.conns.chunked_msg[conn] == _NONE or outgoing.fill(self, conn):
                 if self.sessions.cursor[session] != _NONE:
                     routing.drain(self, session)
                 if self.sessions.scans[session]:
@@ -220,7 +222,7 @@ class Broker:
         self.ending_count += 1
         if state in (_CONNECTED, _FIVE) and conns.level[conn] == 5:
             self.five.goodbye(self, conn, reason)
-        if self.log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before
+        if self._log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before
             ondemand.log_event(self, "ended", conn, reason)
 
     def out_of_memory(self, failed, conn):

@@ -95,7 +95,7 @@ def _choose_fast_path(broker):
     # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
     short = (keeps or not broker.may_publish) and not upgrades
     short = short and broker.max_qos == 2 and not broker.queue_qos0
-    short = short and not broker.subscriptions.every and not broker.log_mask & _DEBUG
+    short = short and not broker.subscriptions.every and not broker._log_mask & _DEBUG
     short = short and not broker.journal_full and not (broker.journal and broker.journal.limit)
     # on_publish is told who publishes: embed/publishers.py
     told = getattr(broker.hooks, "with_peer", False) and hasattr(broker.hooks, "on_publish")

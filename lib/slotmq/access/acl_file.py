@@ -34,12 +34,12 @@ def reload(acl):
     try:
         load(acl)
     except ConfError as error:
-        if broker.log_mask & _ERROR:
+        if broker._log_mask & _ERROR:
             broker.log(_ERROR, "The old rules stay: %s" % error)
         return
     broker.subscriptions.forget_routes()
     ondemand.take("access.recheck_sessions", broker.now).every_session(broker)
-    if broker.log_mask & _NOTICE:
+    if broker._log_mask & _NOTICE:
         broker.log(_NOTICE, "Read %s: %d rules." % (", ".join(acl.files), acl.count))
 
 

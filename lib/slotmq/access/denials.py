@@ -9,7 +9,7 @@ _MINUTE = const(600)  # tenths of a second
 def log(acl, session, topic):
     broker = acl.broker
     # The zero of now may have moved since.
-    if not broker.log_mask & _NOTICE or 0 < acl.quiet_until - broker.now <= _MINUTE:
+    if not broker._log_mask & _NOTICE or 0 < acl.quiet_until - broker.now <= _MINUTE:
         return
     acl.quiet_until = broker.now + _MINUTE
     user = acl.owners.name(session)

@@ -614,7 +614,7 @@ class Bridge:
         return ondemand.take("status.log_bridges", self.broker.now)
 
     def _log(self, bit, text):
-        if self.broker.log_mask & bit:
+        if self.broker._log_mask & bit:
             self.broker.log(bit, "Bridge %r: %s." % (self.options.name, text))
 
     def text(self):

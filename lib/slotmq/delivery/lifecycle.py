@@ -63,7 +63,8 @@ def detach(broker, conn):
     sessions.cursor[session] = sessions.head[session]
     sessions.left[session] = broker.now
     sessions.touch(session)
-    _drop_scans(broker, session)
+    if sessions.scans[session]:
+        _drop_scans(broker, session)
     if conns.reason[conn] == _LEFT:
         drop_will(broker, session)
     elif not broker.five or not broker.five.keeps_will(broker, session):

@@ -62,9 +62,9 @@ def compact(broker):
         return
     journal.pause = min(journal.pause, _RETRY)  # the cause of a failure may be gone
     if journal.try_compaction() and journal.snapshot >= 0:
-        if broker.log_mask & _NOTICE:
+        if broker._log_mask & _NOTICE:
             broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
-    elif broker.log_mask & _WARNING:
+    elif broker._log_mask & _WARNING:
         broker.log(_WARNING, "The journal cannot be rewritten now.")
 
 
@@ -130,7 +130,7 @@ def refused(broker, buf, topic, n, conn, size):
     slot = _NEXT + is_large
     waits = 0 < stats[slot] - broker.now <= _MINUTE  # the zero of now may have moved since
     bit = _WARNING if is_large else _NOTICE
-    if broker.log_mask & bit and (is_will and not is_large or not waits):
+    if broker._log_mask & bit and (is_will and not is_large or not waits):
         if is_will:
             what = b"the will", conn.read(conn.client_id)
         else:

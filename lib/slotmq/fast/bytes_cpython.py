@@ -111,6 +111,8 @@ def filter_ok(buf, off, n):
     data = bytes(buf[off : off + n])
     if not data:
         return 0
+    if b"+" not in data and b"#" not in data:
+        return data.count(b"/") + 1
     levels = data.split(b"/")
     for i, level in enumerate(levels):
         if len(level) > 1 and (b"+" in level or b"#" in level):
@@ -118,6 +120,12 @@ def filter_ok(buf, off, n):
         if level == b"#" and i + 1 < len(levels):
             return 0
     return len(levels)
+
+
+def level_end(buf, off, end):
+    """Where the level of a topic that begins at off ends: a slash, or end."""
+    at = buf.find(b"/", off, end)
+    return at if at >= 0 else end
 
 
 def topic_matches(fbuf, f, fn, tbuf, t, tn):

@@ -213,6 +213,14 @@ def filter_ok(buf, off, n):
 
 
 @micropython.viper
+def level_end(b: ptr8, i: int, end: int) -> int:
+    # Where the level of a topic that begins at i ends: a slash, or end.
+    while i < end and b[i] != 47:
+        i += 1
+    return i
+
+
+@micropython.viper
 def topic_matches(a: ptr8, f: int, fe: int, b: ptr8, t: int, te: int) -> int:
     # 1 where the (legal) filter a[f:f + fe] matches the topic name b[t:t + te] [4.7].
     fe += f

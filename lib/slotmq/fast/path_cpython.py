@@ -39,6 +39,8 @@ def may_read(broker, conn):
 
 def fast_path(broker, conn, buf, at, end):
     """Handle packets of buf[at:end]; -> the offset of the first one that was not handled."""
+    if buf[at] > 0x7F and buf[at] != 0xC0:
+        return at  # SUBSCRIBE, UNSUBSCRIBE, DISCONNECT: before anything is looked up
     stats = broker.stats
     tables = broker.tables
     session = broker.conns.session[conn]

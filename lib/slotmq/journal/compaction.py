@@ -189,7 +189,7 @@ def spare(journal):
     before = journal.limit
     journal.limit = end + 2 * margin if is_short and journal.always else 0
     if (before > 0) != (journal.limit > 0):
-        if broker.log_mask & _NOTICE:
+        if broker._log_mask & _NOTICE:
             what = "enough space again"
             if journal.limit:
                 what = "little space, what needs more is refused"
@@ -245,7 +245,7 @@ def set_full(journal, is_full, error=_ENOSPC):
     broker = journal.broker
     if (broker.journal_full is True) == is_full:
         return
-    if broker.log_mask & _WARNING:
+    if broker._log_mask & _WARNING:
         why = "no space" if error == _ENOSPC else "it cannot be written (error %s)" % error
         why = "no heap is left" if error == _ENOMEM else why
         waits = journal.always and not journal.whole

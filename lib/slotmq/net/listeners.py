@@ -16,7 +16,7 @@ _IN = const(1)
 _HUP = const(16)
 _ACCEPTS = const(4)  # new connections of a listener in one turn
 # Pieces of 32 words of heap, by which a list is copied faster: for a connection's objects, and 6
-# words for each slot, since the tables of of_stream and of the poller grow.
+# words for each slot where the tables of of_stream and of the poller may grow.
 _NEEDS = const(4)
 _SLOTS_EACH = const(5)
 _COPIED = const(32)
@@ -42,6 +42,8 @@ class Listeners:
         self.loop = loop
         self.listeners = []
         self.failed = False  # has a listener stopped for a lack of sockets or heap?
+        self.poller = loop.poller
+        self.peak = 0  # the tables have had so many entries, and do not shrink
 
     def add(self, socket, accept, most=0, options=None):
         """Accept connections of a socket. most: max_connections; 0: no bound; None: the quota of
@@ -65,7 +67,9 @@ class Listeners:
     def left(self, conn):
         """A connection was closed: take it from its listener's quota, and accept again."""
         self.loop.conns.quota[conn][_QUOTA_SOCKETS] -= 1
-        self.start()
+        for listener in self.listeners:
+            if not listener.is_open:
+                self.start()
 
     def start(self):
         """Let the listeners that had to stop accept again."""
@@ -91,7 +95,11 @@ class Listeners:
 
     def _make_space(self):
         # Raise MemoryError now if there is too little heap, and not half-way. It is free at once.
-        pieces = _NEEDS + self.loop.conns.slots // _SLOTS_EACH
+        # (The peak says nothing where other code has streams of its own there.)
+        loop = self.loop
+        pieces = _NEEDS
+        if len(loop.of_stream) >= self.peak or loop.poller is not self.poller:
+            pieces += loop.conns.slots // _SLOTS_EACH
         try:
             space = [None] * _COPIED * pieces
         except MemoryError:
@@ -103,11 +111,14 @@ class Listeners:
         loop = self.loop
         conns = loop.conns
         quota = listener.quota
+        peak = self.peak
         for k in range(_ACCEPTS):
             if conns.count == conns.slots or quota[_QUOTA_SOCKETS] > quota[_QUOTA_MOST]:
                 if k == 0 and not closing.make_way(loop):  # k > 0: perhaps no other client waits
                     self._stop(listener)
                 return
+            if k and peak == self.peak <= len(loop.of_stream):
+                return  # perhaps nobody else waits, and a check for so much space takes long
             try:
                 self._make_space()
                 found = listener.accept()
@@ -128,13 +139,14 @@ class Listeners:
 
     def _watch(self, stream):
         # Allocate what a connection needs beside its slot, and poll for it; False: no heap.
+        loop = self.loop
         try:
-            self.loop.of_stream[stream] = 0
             if self._register(stream):
+                loop.of_stream[stream] = 0
+                self.peak = max(self.peak, len(loop.of_stream))
                 return True
         except MemoryError:
-            pass
-        self.loop.of_stream.pop(stream, None)
+            loop.poller.unregister(stream)
         stream.close()
         return False
 

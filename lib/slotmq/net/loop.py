@@ -72,6 +72,7 @@ class Loop:
         self.callbacks.insert(0, callback)
         self.of_stream[stream] = -len(self.callbacks)
         self.poller.register(stream, _IN)
+        self.listeners.peak = 0  # the tables may have to grow again
 
     def run(self):
         """Run turns until stop(), then close()."""

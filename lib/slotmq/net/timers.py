@@ -79,7 +79,7 @@ def _count(broker):
         if broker.stats[k] >= CARRY:
             broker.stats[k] -= CARRY
             broker.carried[k] += 1
-    if broker.log_mask & _WARNING and broker.now >= broker.clock[1]:
+    if broker._log_mask & _WARNING and broker.now >= broker.clock[1]:
         # Have tables refused or dropped more than the log says?
         k = broker.conns.refused + broker.messages.refused + broker.deliveries.refused
         table = broker.sessions

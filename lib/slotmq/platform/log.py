@@ -5,7 +5,7 @@
 # type of line that is written: error 1, warning 2, notice 4, information 8, subscribe 16,
 # unsubscribe 32, debug 64.
 # Callers test the mask first, so that no text is formatted in vain:
-# `if broker.log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
+# `if broker._log_mask & _NOTICE: broker.log(_NOTICE, ...)`.
 # Nothing is written before they are open. Allocates the line.
 import sys
 import time

@@ -46,7 +46,7 @@ def _find(lwip, pcb, before, n):
 
 
 def _give_up(broker):
-    if broker.log_mask & _WARNING:
+    if broker._log_mask & _WARNING:
         text = "lwIP's memory is not bounded: a client that does not read may make others wait."
         try:
             broker.log(_WARNING, text)

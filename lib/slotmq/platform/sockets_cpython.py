@@ -6,6 +6,8 @@ import socket
 import stat
 import time
 
+_Socket = socket.SocketType  # socket.socket without what that adds in Python
+_family = _Socket.family.__get__
 _BACKLOG = 4096  # large: a client that the system turns away tries again only after a second
 _BIND_TO_DEVICE = getattr(socket, "SO_BINDTODEVICE", 25)  # Linux
 MOST_EVENTS = 84  # of one poll, 12 bytes each: malloc has a free list for such a block
@@ -182,9 +184,10 @@ def accept(listener, nodelay, where=None):
     """The next connection as (stream, address), or None. where: the address, if the system does
     not tell it."""
     try:
-        sock, address = listener.accept()
+        fd, address = listener._accept()
     except (BlockingIOError, ConnectionError):
         return None
+    sock = _Socket(_family(listener), socket.SOCK_STREAM, 0, fd)
     sock.setblocking(False)
     if nodelay:
         try:

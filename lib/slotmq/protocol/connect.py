@@ -27,7 +27,16 @@ _CLEAN = const(2)
 _WILL = const(4)
 _PASSWORD = const(64)
 _USER_NAME = const(128)
+# What the payload may have, by which flag, and whether it is text or a topic name [3.1.3-1]
+_PAYLOAD = (
+    ("client_id", 0, 1),
+    ("will_topic", _WILL, 2),
+    ("will_message", _WILL, 0),
+    ("user_name", _USER_NAME, 1),
+    ("password", _PASSWORD, 0),
+)
 _BRIDGE = const(2)  # of Subscriptions.kind
+_QUOTA_OPTIONS = const(3)
 _USER_SHOWN = const(32)  # characters
 
 
@@ -130,21 +139,13 @@ def _read_level(broker, conn, buf, pkt, fields):
 
 
 def _read_payload(buf, pkt, fields):
-    # Client id, will topic, will message, user name, password [3.1.3-1].
     flags = fields.flags
     if not _flags_ok(flags, fields.level):
         return _MALFORMED
     at = pkt[_BODY] + (10 if fields.level == 4 else 12)
     end = pkt[_END]
-    wanted = (
-        ("client_id", True, 1),
-        ("will_topic", flags & _WILL, 2),
-        ("will_message", flags & _WILL, 0),
-        ("user_name", flags & _USER_NAME, 1),
-        ("password", flags & _PASSWORD, 0),
-    )
-    for name, present, text in wanted:
-        if not present:
+    for name, bit, text in _PAYLOAD:
+        if bit and not flags & bit:
             continue
         if name == "user_name" and at == end and fields.level == 3:
             break  # MQTT 3.1 lets the strings be missing although the flags are set
@@ -169,9 +170,9 @@ def _flags_ok(flags, level):
 def check_login(broker, conn, fields):
     """May the client connect with this user name and password? 0, a return code, or -1: it waits
     until its password has been computed. A hook is asked after the file, and only forbids more."""
-    option = broker.conns.option
-    has_users = broker.users and option(conn, "password_file", 1)
-    if option(conn, "certificate", 0):
+    own = broker.conns.quota[conn][_QUOTA_OPTIONS] or {}  # Connections.option()
+    has_users = broker.users and own.get("password_file", 1)
+    if own and own.get("certificate", 0):
         has_users = ondemand.take("access.certificate", broker.now).check(broker, conn, fields)
         if not has_users:
             return _NOT_AUTHORIZED
@@ -181,7 +182,7 @@ def check_login(broker, conn, fields):
             return code
     if broker.may_connect:
         return ondemand.take("embed.asking", broker.now).may_connect(broker, conn, fields)
-    if has_users or option(conn, "allow_anonymous", broker.settings.allow_anonymous):
+    if has_users or own.get("allow_anonymous", broker.settings.allow_anonymous):
         return 0
     return _NOT_AUTHORIZED if fields.user_name is None else _BAD_LOGIN  # there are no users
 
@@ -190,7 +191,8 @@ def choose_client_id(broker, conn, fields):
     """The client id that the configuration gives to the client; 0 or a return code."""
     settings = broker.settings
     by_name = settings.use_username_as_clientid
-    by_name = broker.conns.option(conn, "use_username_as_clientid", by_name)
+    own = broker.conns.quota[conn][_QUOTA_OPTIONS]
+    by_name = own.get("use_username_as_clientid", by_name) if own else by_name
     if by_name or settings.clientid_prefixes:
         return ondemand.take("access.client_id", broker.now).handle(broker, conn, fields)
     return 0

@@ -78,7 +78,7 @@ def _refuse(broker, conn, pkt, buf, end, reason, result):
     else:
         conns.tx_end[conn] -= 1
         put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
-    if broker.log_mask & _NOTICE:
+    if broker._log_mask & _NOTICE:
         ondemand.log_event(broker, "refused", conn, reason)
     return _REFUSED
 
@@ -166,11 +166,11 @@ def _handle(broker, conn, buf, at, end, buffered):
     count = 0
     n = 0
     while at < end:
-        looks = broker.fast_path or broker.outgoing
-        if looks and handlers is not broker.first_handlers and not buffered:
-            at = broker.handle_fast(broker.fast_path, conn, buf, at, end)
-            if at == end:
-                break
+        if handlers is not broker.first_handlers and not buffered:
+            if broker.fast_path or broker.outgoing:
+                at = broker.handle_fast(broker.fast_path, conn, buf, at, end)
+                if at == end:
+                    break
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
@@ -181,9 +181,15 @@ def _handle(broker, conn, buf, at, end, buffered):
         count += 1
         at += n
         broker.stats[_BYTES_IN] += n
-        _give_space(broker, conn, n - buffered)
+        # The space that was reserved for the packet in tx is given back: its answer needs it, or
+        # the packet itself if its sender is a receiver. Once such a packet had to be queued, no
+        # space is given back, so that later ones do not overtake it.
+        limit = conns.tx_end[conn]
+        if not broker.queued_to_self:
+            limit = conns.tx_limit[conn] + n - buffered
+        conns.tx_limit[conn] = min(limit, (conn + 1) * conns.tx_bytes)
         buffered = 0
-        if broker.fast_path is None and broker.log_mask & _DEBUG:
+        if broker.fast_path is None and broker._log_mask & _DEBUG:
             ondemand.log_event(broker, "received", conn, pkt)
         broker.no_commit = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
@@ -236,15 +242,6 @@ def _handlers(broker, conn):
     if conns.state[conn] == _NEW:
         return broker.first_handlers
     return broker.five.handlers if conns.level[conn] == 5 else broker.handlers
-
-
-def _give_space(broker, conn, n):
-    # Before a packet is handled, the space that was reserved for it in tx is given back: its
-    # answer needs it, or the packet itself if its sender is a receiver. Once such a packet had to
-    # be queued, no space is given back, so that later ones do not overtake it.
-    conns = broker.conns
-    limit = conns.tx_end[conn] if broker.queued_to_self else conns.tx_limit[conn] + n
-    conns.tx_limit[conn] = min(limit, (conn + 1) * conns.tx_bytes)
 
 
 def _store_partial(broker, conn, buf, at, end):

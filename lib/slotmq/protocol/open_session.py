@@ -33,8 +33,8 @@ def open_session(broker, conn, buf, fields):
         code = fields.v5.prepare(broker, conn, fields)
         if code:
             return refuse(broker, conn, code, fields)
-    user = broker.log_mask & _NOTICE and fields.read()
-    if getattr(broker.hooks, "with_peer", False):
+    user = broker._log_mask & _NOTICE and fields.read()
+    if getattr(broker._hooks, "with_peer", False):
         user = fields.user or fields.read(fields.user_name)
     source = broker.conns.source[conn]
     if user and source:
@@ -100,7 +100,7 @@ def _accept(broker, conn, fields, will, present):
             broker.five.packet_max[conn] = 0  # of the client that had this slot before
             broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.kind)
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
-    if broker.log_mask & _NOTICE:
+    if broker._log_mask & _NOTICE:
         ondemand.log_event(broker, "connected", conn, fields)
     return _ACCEPTED
 
@@ -281,6 +281,6 @@ def refuse(broker, conn, code, fields, text=b""):
     else:
         code = min(code, 5)
         put_ack(broker, conn, _CONNACK, code)
-    if broker.log_mask & _NOTICE:
+    if broker._log_mask & _NOTICE:
         ondemand.log_event(broker, "refused", conn, (code, fields, text))
     return _REFUSED

@@ -117,7 +117,8 @@ def add(broker, session, buf, off, n, qos):
     subs = broker.subscriptions
     conn = broker.sessions.conn[session]
     qos = min(qos, broker.conns.option(conn, "max_qos", broker.settings.max_qos))
-    if n > broker.limits.topic_bytes or filter_ok(buf, off, n) > broker.limits.levels:
+    levels = broker.limits.levels
+    if n > broker.limits.topic_bytes or n >= levels and filter_ok(buf, off, n) > levels:
         subs.refused += 1
         return _FILTER_INVALID
     if not may(broker, session, buf, off, n, qos):
@@ -133,7 +134,7 @@ def add(broker, session, buf, off, n, qos):
         broker.five.identifier[sub] = 0
     if broker.retained.blocks or buf[off] == 36:  # else nothing is retained
         retain.start_scan(broker, session, sub)
-    if broker.log_mask & _SUBSCRIBE_LOG:
+    if broker._log_mask & _SUBSCRIBE_LOG:
         log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
     return qos
 
@@ -156,13 +157,13 @@ def _unsubscribe(broker, session, buf, off, n):
         sub = insertion.find(subs, session, node)
         if sub != _NONE:
             subs.remove(broker.sessions, sub)
-    if broker.log_mask & _UNSUBSCRIBE_LOG:
+    if broker._log_mask & _UNSUBSCRIBE_LOG:
         log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
 
 
 def denied(broker, conn, code, buf, off, n):
     """Log a filter that was not granted; code: the reason."""
-    if broker.log_mask & _NOTICE:
+    if broker._log_mask & _NOTICE:
         ondemand.log_event(broker, "denied", conn, (bytes(buf[off : off + n]), code))
 
 

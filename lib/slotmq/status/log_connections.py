@@ -146,7 +146,7 @@ def _place(failed):
 def no_heap(broker, conn, failed):
     """A MemoryError was raised. failed: the exception, if the heap was locked. If that has left
     the journal incomplete, set it as full, and log that once until it can be written again."""
-    if failed and broker.log_mask & _ERROR:
+    if failed and broker._log_mask & _ERROR:
         broker.log(_ERROR, "MemoryError with the heap locked, a defect: %s." % _place(failed))
     journal = broker.journal
     if not journal or journal.whole:

@@ -1,6 +1,7 @@
 # insertion.py - adds nodes and subscriptions to the subscription tree, and finds them by filter.
 # tables/subscriptions.py owns the tree, matches topics and removes. A file of its own, since it is
 # loaded on demand, with SUBSCRIBE. Owns nothing. Does not allocate.
+from slotmq.fast import level_end
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -11,7 +12,7 @@ def find_node(subs, buf, off, n):
     node = subs.root
     end = off + n
     while off <= end and node != _NONE:
-        stop = subs.level_end(buf, off, end)
+        stop = level_end(buf, off, end)
         node = subs.nodes.find(node, buf, off, stop - off)
         off = stop + 1
     return node
@@ -23,7 +24,7 @@ def add_node(subs, buf, off, n):
     parent = subs.root
     end = off + n
     while off <= end:
-        stop = subs.level_end(buf, off, end)
+        stop = level_end(buf, off, end)
         node = nodes.find(parent, buf, off, stop - off)
         if node == _NONE:
             node = nodes.add(parent, buf, off, stop - off)

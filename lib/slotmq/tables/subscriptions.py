@@ -14,7 +14,7 @@
 # too, but they matter only for messages with RETAIN and for those that it has sent itself. The
 # fast path leaves both, so it may use a remembered route; all other code matches anew while there
 # are bridges (`asks`).
-from slotmq.fast import Names, Routes
+from slotmq.fast import Names, Routes, level_end
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import const
 
@@ -69,12 +69,6 @@ class Subscriptions:
         self.needs_options = 0  # has the pool of the last match subscriptions, not sessions?
 
     # The tree. It grows in tables/insertion.py.
-
-    def level_end(self, buf, off, end):
-        """Where the level at off ends."""
-        while off < end and buf[off] != _SLASH:
-            off += 1
-        return off
 
     def prune(self, node):
         """Remove a node and then its parents, as long as they are empty."""
@@ -205,7 +199,7 @@ class Subscriptions:
             if at > end:
                 self._collect(node)
                 continue
-            stop = self.level_end(buf, at, end)
+            stop = level_end(buf, at, end)
             if not hidden:
                 depth = self._visit(depth, self.plus[node], stop + 1)
             depth = self._visit(depth, self.nodes.find(node, buf, at, stop - at), stop + 1)

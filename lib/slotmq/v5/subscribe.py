@@ -136,7 +136,8 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
     limits = broker.limits
     conn = broker.sessions.conn[session]
     qos = min(options & 3, broker.conns.option(conn, "max_qos", broker.settings.max_qos))
-    if n > limits.topic_bytes or filter_ok(buf, off, n) > limits.levels:
+    levels = limits.levels
+    if n > limits.topic_bytes or n >= levels and filter_ok(buf, off, n) > levels:
         subs.refused += 1
         return _FILTER_INVALID
     head = _shared(buf, off, n)
@@ -165,7 +166,7 @@ def _subscribe(broker, session, buf, off, n, options, identifier):
     if not head and (options >> 4 == 0 or options >> 4 == 1 and is_new):
         if broker.retained.blocks or buf[off] == 36:
             retain.start_scan(broker, session, sub)
-    if broker.log_mask & _SUBSCRIBE_LOG:
+    if broker._log_mask & _SUBSCRIBE_LOG:
         version3.log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
     return qos
 
@@ -180,7 +181,7 @@ def _unsubscribe(broker, session, buf, off, n):
     sub = _NONE
     if node != _NONE and (share != _NONE or not head):
         sub = insertion.find(subs, session, node, share)
-    if broker.log_mask & _UNSUBSCRIBE_LOG:
+    if broker._log_mask & _UNSUBSCRIBE_LOG:
         version3.log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
     if sub == _NONE:
         return _NOT_SUBSCRIBED
