@@ -163,10 +163,6 @@ class Broker:
         self.may_subscribe = getattr(hooks, "may_subscribe", None)
         self.apply_settings()
 
-    def opened(self, stream):
-        """Take a slot for a new network connection; NONE if none is free."""
-        return self.conns.take(stream, self.now)
-
     def drain(self):
         """Send to every session that has got a delivery, or whose window has space again."""
         deliveries = self.deliveries
@@ -246,12 +242,6 @@ class Broker:
             return
         if conn >= 0:
             self.end(conn, _POLICY_DISCONNECT)
-
-    def closed(self, conn):
-        """The stream is closed: release its connection's slot."""
-        if self.users:
-            self.users.forget(conn)
-        lifecycle.release(self, conn)
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0, options=None):
         """Open a listener; -> its (host, port). OSError where the address is taken.

@@ -213,7 +213,7 @@ class Bridge:
         broker = self.broker
         self.state = _WAITING
         self.stream = self
-        self.conn = conn = broker.opened(self)
+        self.conn = conn = broker.conns.take(self, broker.now)
         if conn == _NONE:
             return
         broker.conns.quota[conn] = [_NONE, 1, 0, None]

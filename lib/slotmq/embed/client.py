@@ -46,7 +46,7 @@ class Client:
         self._acks = bytearray()
         self._received = []  # QoS 2 ids between PUBLISH and PUBREL
         self._packet_id = 0
-        self.conn = conn = broker.opened(self)
+        self.conn = conn = broker.conns.take(self, broker.now)
         if conn == _NONE:
             raise OSError(_EMFILE, "full: limit connections")
         self.quota = [_NONE, 1, 0, None]

@@ -212,8 +212,7 @@ def filter_ok(buf, off, n):
     return levels
 
 
-@micropython.viper
-def level_end(b: ptr8, i: int, end: int) -> int:
+def level_end(b, i, end):
     # Where the level of a topic that begins at i ends: a slash, or end.
     while i < end and b[i] != 47:
         i += 1

@@ -3,6 +3,7 @@
 # packet: the write side is shut down where sockets can do that, and input is read and discarded,
 # because unread input would make TCP reset the connection. If a new client needs the slot, the
 # linger ends. Owns nothing. Frees memory; allocates nothing that stays.
+from slotmq.delivery import lifecycle
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
 from slotmq.platform.sockets import half_close
@@ -68,6 +69,8 @@ def hang_up(loop, conn):
         loop.lwip.closing(stream)
     loop.conns.attached[conn].close()
     del loop.of_stream[stream]
-    loop.broker.closed(conn)
+    if loop.broker.users:
+        loop.broker.users.forget(conn)
+    lifecycle.release(loop.broker, conn)
     loop.listeners.left(conn)
     heap.drop()

@@ -82,15 +82,17 @@ class Listeners:
         heap.drop()
 
     def _register(self, stream):
-        # Poll for a stream. False: the heap or the system's memory is used up; the next tick tries
-        # again.
-        poller = self.loop.poller
+        # Poll for a stream, and allocate what else it needs. False: the heap or the system's memory
+        # is used up; for a listener the next tick tries again.
+        loop = self.loop
         try:
             self._make_space()
-            poller.register(stream, _IN | _HUP)
+            loop.poller.register(stream, _IN | _HUP)
+            loop.of_stream.setdefault(stream, 0)
+            self.peak = max(self.peak, len(loop.of_stream))
             return True
         except (MemoryError, OSError):
-            poller.unregister(stream)
+            loop.poller.unregister(stream)
             return False
 
     def _make_space(self):
@@ -126,29 +128,18 @@ class Listeners:
                 self._stop(listener)  # out of sockets or heap: the next tick tries again
                 self.failed = True
                 return
-            if found is None or not self._watch(found[0]):
+            if found is None:
                 return
             stream = found[0]
-            conn = loop.broker.opened(stream)
+            if not self._register(stream):
+                stream.close()
+                return
+            loop.of_stream[stream] = conn = conns.take(stream, loop.broker.now)
             conns.source[conn] = found[1]
             quota[_QUOTA_SOCKETS] += 1
             conns.quota[conn] = quota
-            loop.of_stream[stream] = conn
             if len(found) > 2:
                 found[2].opened(conn)
-
-    def _watch(self, stream):
-        # Allocate what a connection needs beside its slot, and poll for it; False: no heap.
-        loop = self.loop
-        try:
-            if self._register(stream):
-                loop.of_stream[stream] = 0
-                self.peak = max(self.peak, len(loop.of_stream))
-                return True
-        except MemoryError:
-            loop.poller.unregister(stream)
-        stream.close()
-        return False
 
     def _stop(self, listener):
         listener.is_open = False
