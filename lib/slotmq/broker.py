@@ -11,7 +11,7 @@ import gc
 
 from slotmq.config.limits import Limits
 from slotmq.config.settings import Settings
-from slotmq.delivery import lifecycle, outgoing, retain, routing
+from slotmq.delivery import outgoing, retain, routing
 from slotmq.fast import fast_path, new_packet
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32, u16
@@ -199,11 +199,6 @@ class Broker:
             if session != _NONE and self.sessions.scans[session]:
                 self.resume(conn)
         self.users and self.users.slice(self, receive)
-
-    def detach_ending(self):
-        """Detach connections that are ending from their sessions now, since a slot is needed."""
-        for i in range(self.ending_count):
-            lifecycle.detach(self, self.ending[i])
 
     def end(self, conn, reason):
         """Mark a connection as ending; the loop flushes and closes it at the turn's end."""

@@ -19,6 +19,7 @@ _STOPPING = const(10)
 _PACKET_MAX = const(10)
 _FAST_MAX = const(11)
 _DEBUG = const(64)
+_QUEUES = const(66)
 
 
 def make(broker):
@@ -92,9 +93,11 @@ def _choose_fast_path(broker):
         ondemand.take("fast.columns", broker.now).make(broker, True)
     if broker.subscriptions.routes.senders:
         broker.subscriptions.forget_routes()
+    if MICROPYTHON:  # the fast path looks whether receivers are away or have a queue
+        broker.tables[_QUEUES] = 1 if broker.queue_qos0 else 0
     # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
     short = (keeps or not broker.may_publish) and not upgrades
-    short = short and broker.max_qos == 2 and not broker.queue_qos0
+    short = short and broker.max_qos == 2
     short = short and not broker.subscriptions.every and not broker._log_mask & _DEBUG
     short = short and not broker.journal_full and not (broker.journal and broker.journal.limit)
     # on_publish is told who publishes: embed/publishers.py
@@ -107,7 +110,7 @@ def end(loop):
     the next start, which publishes them [MQTT 5.0, 3.1.2.5]."""
     broker = loop.broker
     journal = broker.journal
-    broker.detach_ending()
+    _detach_ending(broker)
     if journal and not journal.always:
         broker.no_commit = 0  # after Ctrl-C within a packet: half of its rows are better than none
         journal.interval = 0
@@ -125,6 +128,11 @@ def end(loop):
     loop.finish_turn()
 
 
+def _detach_ending(broker):
+    for i in range(broker.ending_count):
+        lifecycle.detach(broker, broker.ending[i])
+
+
 def _close_journal(loop, journal):
     # The journal has the wills since their CONNECT, and the sessions as connected. Neither is
     # written again, so that the next start finds the state of a power cut. Output is flushed
@@ -138,4 +146,4 @@ def _close_journal(loop, journal):
     broker.journal = None
     for session in range(broker.sessions.slots):
         lifecycle.drop_will(broker, session)
-    broker.detach_ending()
+    _detach_ending(broker)

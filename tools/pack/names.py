@@ -87,7 +87,7 @@ _OF_BRIDGE = "losses refusals text"
 # Methods of a Broker that its __getattr__ finds
 _FOUND = "bridge client close compact serve subscribe"
 # Methods of a Broker that no program calls
-_INTERNAL = "closed detach_ending drain opened out_of_memory resume resume_scans"
+_INTERNAL = "drain out_of_memory resume resume_scans"
 # Classes that are not exported, but whose objects are given to programs
 _GIVEN = ("Client",)
 # Methods of an object that replaces scram.Scram

@@ -1,7 +1,6 @@
 # lifecycle.py - steps in a session's life, which change several tables: a connection gets it or
 # leaves it, it ends, its will is published. Owns nothing. Does not allocate.
 from slotmq.delivery import retain, routing
-from slotmq.delivery.outgoing import end_chunked
 from slotmq.fast import finish, unref
 from slotmq.platform.runtime import const
 
@@ -64,7 +63,12 @@ def detach(broker, conn):
     sessions.left[session] = broker.now
     sessions.touch(session)
     if sessions.scans[session]:
-        _drop_scans(broker, session)
+        sessions.scans[session] = 0
+        subs = broker.subscriptions
+        sub = sessions.first_sub[session]
+        while sub != _NONE:
+            subs.scan[sub] = 0
+            sub = subs.next_in_session[sub]
     if conns.reason[conn] == _LEFT:
         drop_will(broker, session)
     elif not broker.five or not broker.five.keeps_will(broker, session):
@@ -99,15 +103,6 @@ def drop_will(broker, session):
         unref(broker.tables, will)
 
 
-def _drop_scans(broker, session):
-    subs = broker.subscriptions
-    sub = broker.sessions.first_sub[session]
-    while sub != _NONE:
-        subs.scan[sub] = 0
-        sub = subs.next_in_session[sub]
-    broker.sessions.scans[session] = 0
-
-
 def end_session(broker, session):
     """Discard a session that has no connection, with its state [3.1.2-6]."""
     discard_state(broker, session)
@@ -128,13 +123,3 @@ def discard_state(broker, session):
         msg = sessions.remove_received(session, at)
         if msg != _NONE:
             unref(broker.tables, msg)
-
-
-def release(broker, conn):
-    """A connection is closed: detach it from its session and free its slot."""
-    detach(broker, conn)
-    if broker.five:
-        broker.five.connection_ends(broker, conn)
-    end_chunked(broker, conn)
-    broker.conns.drop_buffered(conn)
-    broker.conns.free(conn)

@@ -30,7 +30,7 @@ if MICROPYTHON:
         align_at = ALIGN
         s_most = s.received if s.id_msg is None else 0
         last = _NONE
-        one = 0
+        one = queues = 0
         p = (r_mask, r.topic_bytes, r.gen, r.len, r.text, r.state)
         p += (c.out, c.tx_end, c.tx_limit, c.tx, c.dirty, c.counts, pool, s.conn)
         p += (d.session, d.msg, d.prev, d.next, d.state, d.flags, d.count)
@@ -40,7 +40,7 @@ if MICROPYTHON:
         p += (c.session, broker.stats, broker.clock, broker.pkt, s.ids, s.id_count, s.progress)
         p += (r.first, r.end, c.state, c.buffered, c.reassembly, s.ids_high, c.last_activity)
         p += (align_at, d.slots, m.slots, s.received, s_most, last, one, s.dirty)
-        p += (senders, senders_width, c.level, r.mid)
+        p += (senders, senders_width, c.level, r.mid, queues)
         broker.tables = broker.fast_columns = c.columns = table(p)
 
 else:

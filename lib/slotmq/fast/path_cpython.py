@@ -194,6 +194,8 @@ def forward(broker, slot_of, buf, start, end, five):
     last = routes.end[slot]
     if five and (at + size == stop or buf[at + size]):
         return 0
+    if broker.queue_qos0 and _waits(broker.sessions, entries[first:last]):
+        return 0
     if mid != (first if five else last):
         return _translate(broker, buf[start:stop], at - start, size, slot, five)
     for i in range(first, last):
@@ -213,6 +215,15 @@ def forward(broker, slot_of, buf, start, end, five):
                 counts[_DIRTY_CONNS] += 1
             counts[_PUBLISHES] += 1
     return n
+
+
+def _waits(sessions, entries):
+    # Must a QoS 0 message be queued for one of these receivers?
+    for entry in entries:
+        session = entry >> 2
+        if sessions.conn[session] == _NONE or sessions.cursor[session] != _NONE:
+            return True
+    return False
 
 
 def _translate(broker, packet, topic, size, slot, five):

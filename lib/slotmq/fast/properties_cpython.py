@@ -82,7 +82,7 @@ class Quick:
         flags = buf[start] & 15
         length = buf[start + 1]
         at = start + 2
-        if flags & 9 or flags == 6 or at >= end:
+        if flags & 9 or flags == 6 or at >= end or broker.queue_qos0 and not flags:
             return 0
         if length > 127:
             length = length & 127 | buf[at] << 7

@@ -53,6 +53,7 @@ _SENDERS = const(62)
 _SENDERS_WIDTH = const(63)
 _C_LEVEL = const(64)
 _R_MID = const(65)
+_QUEUES = const(66)
 # Indexes of the table of version 5, as Quick makes it
 _G_PROPS = const(0)
 _G_EXPIRES = const(1)
@@ -179,7 +180,7 @@ def publish(c, g5, conn: int, buf, start: int, end: int) -> int:
     flags = b[start] & 15
     length = b[start + 1]
     at = start + 2
-    if flags & 9 or not flags ^ 6 or at >= end:
+    if flags & 9 or not flags ^ 6 or at >= end or o[_QUEUES] and not flags:
         return 0
     if length >> 7:
         length = (length & 127) | (b[at] << 7)

@@ -22,13 +22,14 @@ _O_CLIENTS = 14
 _THIS = 15
 _O_SESSIONS = 16
 _BEGAN = 17
+_SKIP = 18
 _MOST_BYTES = 65534
 
 
 def make(out, block, topics, clients, sessions, _names):
     """-> the state, and the objects that the caller must keep alive with it."""
     numbers = [0, block, len(out), 0, 0, 0, 0, 0, _NONE, _NONE, 0]
-    return [*numbers, out, None, topics, clients, _UNWANTED, sessions, 0], None
+    return [*numbers, out, None, topics, clients, _UNWANTED, sessions, 0, 0], None
 
 
 def add_all(ticks, conn, o, names, b, at, end):
@@ -50,7 +51,7 @@ def add_all(ticks, conn, o, names, b, at, end):
             if slot == _NONE:
                 return at
             if topics[slot] != _UNWANTED:
-                s += 2 + n + (2 if first & 6 else 0)
+                s += 2 + n + (2 if first & 6 else 0) + o[_SKIP]
                 is_known = topics[slot] == clients[o[_CLIENT]] == o[_THIS]
                 if not is_known or not _put(o, slot, first, b, s, stop):
                     return at

@@ -31,6 +31,7 @@ _O_CLIENTS = const(14)
 _THIS = const(15)  # state of ids that the segment has defined
 _O_SESSIONS = const(16)  # of connections
 _BEGAN = const(17)  # ticks at the start
+_SKIP = const(18)  # bytes before a payload: 1, the length of no properties, for version 5
 
 
 def make(out, block, topics, clients, sessions, _names=None, more=()):
@@ -38,7 +39,7 @@ def make(out, block, topics, clients, sessions, _names=None, more=()):
     # `sessions`, the column of connections.
     crcs = crc_state()
     parts = (0, block, len(out), 0, 0, 0, 0, 0, _NONE, _NONE, 0, out, crcs, topics, clients)
-    parts += (_UNWANTED, sessions, 0) + more
+    parts += (_UNWANTED, sessions, 0, 0) + more
     if sys.maxsize >> 32:  # large enough not to be placed in a hole before the columns
         parts += (0,) * 1024
     return table(parts), (out, crcs, topics, clients)
@@ -68,7 +69,7 @@ def add_all(now: int, conn: int, c, names, buf, at: int, end: int) -> int:
             slot = int(names.find(0, buf, s, n))
             if not slot ^ _NONE:
                 return at
-            n += s
+            n += s + o[_SKIP]
             if first & 6:
                 n += 2
             defined = ptr8(int(o) - o[_O_TOPICS])[slot]

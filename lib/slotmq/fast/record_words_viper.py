@@ -28,11 +28,12 @@ _O_CLIENTS = const(14)
 _THIS = const(15)
 _O_SESSIONS = const(16)
 _BEGAN = const(17)
+_SKIP = const(18)
 # Further indexes
-_NAMES = const(18)  # Names of the topics
-_WORDS = const(19)  # CRC tables of 11, 11 and 10 bits of a word, and of a byte
-_FOUND = const(20)  # of each PUBLISH: topic and first byte; offset; offset and size of payload
-_COUNT = const(21)  # bytes used in _FOUND
+_NAMES = const(19)  # Names of the topics
+_WORDS = const(20)  # CRC tables of 11, 11 and 10 bits of a word, and of a byte
+_FOUND = const(21)  # of each PUBLISH: topic and first byte; offset; offset and size of payload
+_COUNT = const(22)  # bytes used in _FOUND
 _MOST = const(1024)
 _BYTES = const(5120)
 _STEPS = const(5376)  # after them: how a step of seq changes the CRC of a header
@@ -130,6 +131,7 @@ def _find(i: int, h: int, o: ptr32, b: ptr8, at: int, end: int) -> int:
                 break
             ptr32(found)[0] = slot << 8 | b[at]
             ptr32(found)[1] = at
+            stop += o[_SKIP]
             ptr32(found)[2] = stop + 2 if b[at] & 6 else stop
             ptr32(found)[3] = n - ptr32(found)[2]
             found += 16

@@ -133,7 +133,8 @@ class Turns(Poller):
         conns = broker.conns
         entries, conn_of, _, _, _, _, _, _ = conns.columns
         conn = conn_of[entries[routes.first[slot]] >> 2]
-        if conn == _NONE or conns.out[conn]:
+        queue = broker.sessions.cursor[entries[routes.first[slot]] >> 2]
+        if conn == _NONE or conns.out[conn] or broker.queue_qos0 and queue != _NONE:
             return None, 0, _NONE
         space = conns.tx_limit[conn] - conns.tx_end[conn]
         return conns.attached[conn].send, min(space, broker.pkt[_FAST_MAX]), conn

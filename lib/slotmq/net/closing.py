@@ -4,6 +4,7 @@
 # because unread input would make TCP reset the connection. If a new client needs the slot, the
 # linger ends. Owns nothing. Frees memory; allocates nothing that stays.
 from slotmq.delivery import lifecycle
+from slotmq.delivery.outgoing import end_chunked
 from slotmq.platform import heap
 from slotmq.platform.runtime import const
 from slotmq.platform.sockets import half_close
@@ -13,6 +14,7 @@ _GONE = const(8 | 16 | 32)
 _EAGAIN = const(11)
 _LINGERING = const(5)
 _LOST = const(9)
+_QUOTA_SOCKETS = const(1)
 
 
 def close(loop, conn):
@@ -61,16 +63,24 @@ def make_way(loop):
 
 def hang_up(loop, conn):
     """Close the network connection now, and free its slot."""
-    stream = loop.conns.stream[conn]
+    broker = loop.broker
+    conns = broker.conns
+    stream = conns.stream[conn]
     loop.pause(conn, 0)
     heap.lift()
     loop.poller.unregister(stream)
     if loop.lwip:
         loop.lwip.closing(stream)
-    loop.conns.attached[conn].close()
+    conns.attached[conn].close()
     del loop.of_stream[stream]
-    if loop.broker.users:
-        loop.broker.users.forget(conn)
-    lifecycle.release(loop.broker, conn)
-    loop.listeners.left(conn)
+    if broker.users:
+        broker.users.forget(conn)
+    lifecycle.detach(broker, conn)
+    if broker.five:
+        broker.five.connection_ends(broker, conn)
+    end_chunked(broker, conn)
+    conns.drop_buffered(conn)
+    conns.free(conn)
+    conns.quota[conn][_QUOTA_SOCKETS] -= 1
+    loop.listeners.start()  # there is a place for another one
     heap.drop()

@@ -64,13 +64,6 @@ class Listeners:
             listener.socket.close()
         self.listeners = []
 
-    def left(self, conn):
-        """A connection was closed: take it from its listener's quota, and accept again."""
-        self.loop.conns.quota[conn][_QUOTA_SOCKETS] -= 1
-        for listener in self.listeners:
-            if not listener.is_open:
-                self.start()
-
     def start(self):
         """Let the listeners that had to stop accept again."""
         heap.lift()
@@ -82,8 +75,8 @@ class Listeners:
         heap.drop()
 
     def _register(self, stream):
-        # Poll for a stream, and allocate what else it needs. False: the heap or the system's memory
-        # is used up; for a listener the next tick tries again.
+        # Poll for a stream, and allocate what else it needs. False: the heap or the system's
+        # memory is used up; for a listener the next tick tries again.
         loop = self.loop
         try:
             self._make_space()

@@ -56,7 +56,8 @@ def open_session(broker, conn, buf, fields):
     if old != _NONE and not _gives_way(broker, conn, old, fields):
         return refuse(broker, conn, _BAD_CLIENT_ID, fields)
     if _is_full(broker, conn, old):
-        broker.detach_ending()
+        for i in range(broker.ending_count):  # their sessions are free for others then
+            lifecycle.detach(broker, broker.ending[i])
         session = sessions.find(ids, off, n)
         old = _older(broker, session)
         if _is_full(broker, conn, old):

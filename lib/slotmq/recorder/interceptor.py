@@ -28,6 +28,7 @@ _SEQ = const(4)
 _TICKS = const(5)
 _CLIENT = const(8)
 _BEGAN = const(17)
+_SKIP = const(18)
 _ORIGIN_FLAG = const(16)
 _ORIGIN = b"\0\x0dslotmq-origin\0\x20"
 _FORMAT = const(1)  # Payload Format Indicator: one byte; the others have a length first
@@ -74,11 +75,10 @@ class RecordInterceptor:
     # Messages
 
     def handle_fast(self, columns, conn, buf, at, end):
-        """Call the fast path, and record what it has handled."""
-        if self.broker.conns.level[conn] == 5:
-            return at
+        """Call the fast path, and record what it has handled: of version 5 no properties."""
         stop = fast_path(columns, conn, buf, at, end)
         if stop != at:
+            self.o[_SKIP] = 1 if self.broker.conns.level[conn] == 5 else 0
             at = self.add_all(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)
             if at < stop:
                 self._rest(conn, buf, at, stop)
@@ -94,11 +94,10 @@ class RecordInterceptor:
             done = self.add_all(self.ticks_ms(), conn, o, self.topics, buf, at, end)
             if done == at:
                 done += next_packet(buf, at, end, pkt)
-                self._packet(conn, o[_CLIENT], pkt, buf)
+                self._packet(conn, o[_CLIENT], pkt, buf, pkt[_PAYLOAD] + o[_SKIP])
             at = done
 
-    def _packet(self, conn, client, pkt, buf):
-        at = pkt[_PAYLOAD]
+    def _packet(self, conn, client, pkt, buf, at):
         size = pkt[_END] - at
         self._message(conn, client, pkt[_FLAGS], buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, at, size)
 
@@ -137,7 +136,7 @@ class RecordInterceptor:
                 if is_5:
                     self._packet5(conn, client, flags)
                 else:
-                    self._packet(conn, client, pkt, buf)
+                    self._packet(conn, client, pkt, buf, pkt[_PAYLOAD])
         finally:
             broker.may_publish = hook
         return result

@@ -1,7 +1,7 @@
 # quick_properties.py - puts fast/properties.py in place: packets that the fast path leaves go
 # there before they go to the handlers. Where the heap is large, the first client of version 5 has
 # it done: on a small board the code would take memory that clients need. With an interceptor that
-# must see each packet of version 5, such as the recorder, nothing changes. Allocates once.
+# must see each property, such as the recorder, nothing changes. Allocates once.
 from slotmq.delivery import routing
 from slotmq.fast import fast_path
 from slotmq.fast.properties import Quick

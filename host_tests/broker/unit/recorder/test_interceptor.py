@@ -57,6 +57,28 @@ class TestInterceptor(BrokerRecorderCase):
         seqs = [record[2] for record in self.records()]
         self.assertEqual(seqs, list(range(len(seqs))))
 
+    def test_messages_of_both_versions_take_the_fast_path(self):
+        old = self.come(packets.connect("old"))
+        new = self.come(packets5.connect("new"))
+        for client, kind in ((old, packets), (new, packets5)):
+            self.send(client, kind.publish("t", b"first"))
+        calls = []
+
+        def handle(broker, conn, pkt, buf):
+            calls.append(conn)
+            return 0
+
+        for each in (self.broker, self.broker.five):
+            handlers = list(each.handlers)
+            handlers[3] = handle  # of PUBLISH
+            each.handlers = tuple(handlers)
+        sent = []
+        for n in range(3):
+            for client, kind, name in ((old, packets, b"old"), (new, packets5, b"new")):
+                self.send(client, kind.publish("t", b"%d" % n) * 2)
+                sent += [(name, b"t", 0, b"%d" % n)] * 2
+        self.assertEqual((self.messages()[2:], calls), (sent, []))
+
     # Duplicates
 
     def test_a_qos_2_duplicate_is_not_recorded(self):

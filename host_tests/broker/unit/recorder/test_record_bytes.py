@@ -11,7 +11,7 @@ from slotmq.fast.record import add_all, best, make
 from slotmq.platform.arrays import u16
 
 BLOCK = 4096
-FILL, SEQ, SPACE, THIS = 0, 4, 7, 15
+FILL, SEQ, SPACE, THIS, SKIP = 0, 4, 7, 15, 18
 KNOWN = 2  # the number of the segment, in what it has defined
 CONN, CLIENT = 1, 3
 
@@ -65,6 +65,17 @@ class TestFastPath(unittest.TestCase):
                 flags = qos | 4 * retain | 8 * dup
                 wanted = [(2, flags, seq + k, CLIENT, b"t", payload) for k in range(2)]
                 self.assertEqual((taken, found), (2 * len(sent), wanted))
+
+    def test_the_length_of_no_properties_is_not_part_of_the_payload(self):
+        self.o[SKIP] = 1
+        for qos in (0, 1, 2):
+            for payload in (b"", b"x", b"y" * 200):
+                sent = publish("room/1/temperature", payload, qos, qos and 9, properties=b"")
+                taken, found = self.record(sent + sent)
+                self.assertEqual(taken, 2 * len(sent))
+                self.assertEqual(
+                    [each[4:] for each in found], [(b"room/1/temperature", payload)] * 2
+                )
 
     def test_sequence_numbers_in_which_any_number_of_bits_changes(self):
         for bits in range(1, 30):

@@ -311,6 +311,60 @@ class TestSizeLimit(FastCase):
                         self.assertEqual(receiver.packets(), [])
 
 
+class TestQueues(FastCase):
+    """queue_qos0_messages: the fast path takes a QoS 0 message unless a receiver is away or has a
+    queue."""
+
+    def test_a_receiver_that_is_away_and_one_whose_window_is_full(self):
+        for with_properties in (False, True):
+            self.WITH_PROPERTIES = with_properties
+            for level in (5, 4):
+                with self.subTest(level=level, more=with_properties):
+                    self.start(queue_qos0_messages=True, max_inflight_messages=1)
+                    self.look(level, USER if level == 5 and with_properties else b"")
+
+    def look(self, level, more):
+        sender = self.client("s", level, None)
+        other = self.client("other", level)
+        reader = self.come(connect("r", clean=False))
+        reader.send(subscribe(1, "t", 0) + subscribe(2, "q", 1))
+        self.world.turn()
+        sender.send(self.publish(level, b"first"))
+        self.world.turn(3)
+        self.assertTrue(self.is_fast(sender, self.publish(level, b"a")))
+        self.assertEqual(reader.packets()[-1], publish("t", b"a"))
+
+        reader.leave()
+        self.world.turn(2)
+        for properties in (b"", more):
+            data = self.publish(level, b"b", properties=properties)
+            self.assertFalse(self.is_fast(sender, data))
+        reader = self.come(connect("r", clean=False))
+        self.assertEqual([data[-1:] for data in reader.packets()], [b"\0", b"b", b"b"])
+        self.assertTrue(self.is_fast(sender, self.publish(level, b"c")))
+        self.assertEqual(reader.packets(), [publish("t", b"c")])
+
+        full = [publish("q", payload, 1, 7) for payload in (b"1", b"2")]
+        if level == 5:
+            full = [packets5.publish("q", payload, 1, 7) for payload in (b"1", b"2")]
+        sender.send(b"".join(full))
+        self.world.turn(3)
+        sent = reader.packets()
+        self.assertEqual([data[-1:] for data in sent], [b"1"])
+        for properties in (b"", more):
+            data = self.publish(level, b"d", properties=properties)
+            self.assertFalse(self.is_fast(sender, data))
+        self.assertEqual(reader.packets(), [])
+        reader.send(ack(PUBACK, sent[0][5] << 8 | sent[0][6]))
+        self.world.turn(3)
+        sent = reader.packets()
+        self.assertEqual([data[-1:] for data in sent], [b"2", b"d", b"d"])
+        reader.send(ack(PUBACK, sent[0][5] << 8 | sent[0][6]))
+        self.world.turn(2)
+        self.assertTrue(self.is_fast(sender, self.publish(level, b"e")))
+        self.assertEqual([data[-1:] for data in other.packets()][-1:], [b"e"])
+
+
 class TestOtherCode(FastCase):
     """What the fast path leaves to the handlers, before and after it has remembered the route."""
 
