@@ -26,6 +26,7 @@ _POOL = const(12)
 _S_CONN = const(13)
 _D_MSG = const(15)
 _D_FLAGS = const(19)
+_S_CURSOR = const(23)
 _M_REFS = const(28)
 _M_FIRST = const(29)
 _M_NEXT = const(30)
@@ -39,6 +40,7 @@ _M_ARENA_DATA = const(39)
 _ALIGN_AT = const(54)
 _M_SLOTS = const(56)
 _C_LEVEL = const(64)
+_QUEUES = const(66)  # may a QoS 0 message have to be queued?
 
 
 @micropython.viper
@@ -226,7 +228,7 @@ def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
     # session of the route entries i..end, with first byte 0x30. Offline sessions are
     # skipped. -> the first entry that place() cannot serve (no space, or a chunked send is
     # under way), or end. The fast path passes -n: then either all of them get the packet,
-    # or none, and -> -1.
+    # or none, and -> -1; so also where it must be queued for one (queue_qos0_messages).
     entries = ptr16(int(o) - o[_POOL])
     conn_of = ptr16(int(o) - o[_S_CONN])
     tx_end = ptr32(int(o) - o[_C_TX_END])
@@ -235,11 +237,17 @@ def place(o: ptr32, i: int, end: int, src: ptr8, start: int, n: int) -> int:
     if n < 0:
         n = -n
         at = i
+        queues = o[_QUEUES]
         while at < end:
-            conn = conn_of[entries[at] >> 2]
-            if conn ^ _NONE and tx_end[conn] + n > tx_limit[conn]:
-                return -1
+            d = entries[at] >> 2
+            conn = conn_of[d]
             at += 1
+            if conn ^ _NONE:
+                if tx_end[conn] + n > tx_limit[conn]:
+                    return -1
+                conn = 0
+            if queues and conn | ptr16(int(o) - o[_S_CURSOR])[d] ^ _NONE:
+                return -1
     while i < end:
         conn = conn_of[entries[i] >> 2]
         if conn ^ _NONE:

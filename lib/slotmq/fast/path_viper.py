@@ -41,7 +41,6 @@ _C_TX = const(9)
 _C_COUNTS = const(11)
 _POOL = const(12)
 _S_CONN = const(13)
-_S_CURSOR = const(23)
 _D_WINDOW = const(27)
 _M_REFS = const(28)
 _M_COUNT = const(31)
@@ -67,7 +66,6 @@ _SENDERS = const(62)
 _SENDERS_WIDTH = const(63)  # bytes of each route; 0: no publisher is asked
 _C_LEVEL = const(64)
 _R_MID = const(65)
-_QUEUES = const(66)  # may a QoS 0 message have to be queued?
 
 
 @micropython.viper
@@ -198,15 +196,6 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
         end += 2
     at = ptr16(int(o) - o[_R_FIRST])[slot]
     last = ptr16(int(o) - o[_R_END])[slot]
-    if o[_QUEUES] and not flags:
-        length = last
-        while length > at:
-            length -= 1
-            size = ptr16(int(o) - o[_POOL])[length] >> 2
-            if ptr16(int(o) - o[_S_CURSOR])[size] ^ _NONE:
-                return 0  # its receiver has a queue
-            if not ptr16(int(o) - o[_S_CONN])[size] ^ _NONE:
-                return 0  # or is away
     level = ptr8(int(o) - o[_C_LEVEL])[conn] ^ 5
     size = last  # where the receivers of the other version begin, or end
     if not level:

@@ -3,6 +3,7 @@
 import binascii
 import unittest
 
+from slotmq.access import pbkdf2
 from slotmq.access.pbkdf2 import advance, begin, hmac, same
 
 
@@ -35,9 +36,16 @@ class TestPbkdf2(unittest.TestCase):
         self.assertEqual(binascii.hexlify(key(b"x" * 65, b"salt", 2)[0])[:16], b"b5a1700563b197a9")
 
     def test_it_takes_slices(self):
-        one, many = key(b"p", b"salt", 1)[1], key(b"p", b"salt", 8192)[1]
+        one, many = key(b"p", b"salt", 1)[1], key(b"p", b"salt", 8193)[1]
         self.assertEqual(one, 1)
         self.assertTrue(many >= 16, many)
+
+    def test_few_iterations_have_the_same_key_at_once_and_in_slices(self):
+        for password, count in ((b"p", 1), (b"x" * 65, 513), (b"p", 4096)):
+            at_once = key(password, b"salt", count)[0]
+            pbkdf2.at_once = 0
+            self.assertEqual(key(password, b"salt", count)[0], at_once)
+            pbkdf2.at_once = 8192
 
     def test_hmac(self):
         self.assertEqual(
