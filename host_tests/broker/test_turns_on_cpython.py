@@ -227,7 +227,7 @@ class Listener:
     def __init__(self, error: int) -> None:
         self.error = error
 
-    def accept(self) -> None:
+    def _accept(self) -> None:
         raise OSError(self.error, "")
 
 
