@@ -94,7 +94,7 @@ def checked(broker, topic, payload, qos, retain):
     most = broker.limits.topic_bytes
     if len(topic) > most or not utf8_ok(topic, 0, len(topic), 1):
         raise ValueError("topic name: 1 to %d bytes of UTF-8 without wildcards" % most)
-    if any(_matching(_NOBODYS, topic, 0, len(topic))):
+    if topic[0] == 36 and any(_matching(_NOBODYS, topic, 0, len(topic))):
         raise ValueError("topic name: $SYS and $share are the broker's")
     if qos not in (0, 1, 2) or qos > broker.settings.max_qos:
         raise ValueError("qos: 0 to %d" % broker.settings.max_qos)
