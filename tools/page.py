@@ -75,11 +75,16 @@ def _data(value: Any) -> str:
 
 
 def write(file: Path, made: bytes) -> None:
-    """Write the file as a whole or not at all. ToolError: it cannot be written."""
-    partial = file.with_name(f".{file.name}.part")
+    """Write the file as a whole or not at all, but into a pipe or a device. ToolError: it cannot
+    be written."""
+    target = file.resolve()  # a link stays one
+    partial = target.with_name(f".{target.name}.part")
     try:
+        if file.exists() and not file.is_file():
+            file.write_bytes(made)
+            return
         partial.write_bytes(made)
-        partial.replace(file)
+        partial.replace(target)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise ToolError(f"{file}: {error.strerror}") from None

@@ -13,6 +13,7 @@ from ..harvest import segments as s
 from .anchors import NTP, Anchor
 from .clock import Boot, Stretch
 from .corrections import Corrections
+from .decode import UNREAD
 from .losses import NO_SEGMENT, QUARANTINED, TO_THE_END, Hole, Told, losses
 from .own_clock import Believed
 
@@ -87,8 +88,9 @@ def _told(records: Records, lasts: dict[int, int], bad: list[Row]) -> Iterator[T
         yield told
     for row in (row for row in bad if row["first_seq"] is not None):
         boot, first, last = row["boot"], row["first_seq"], row["last_seq"]
+        why = UNREAD if row["reason"].startswith(UNREAD) else QUARANTINED
         if last is not None or first <= reach.get(boot, -1):
             count = 1 if last is None else last - first + 1
-            yield Told(boot, first, count, QUARANTINED, NO_SEGMENT)
+            yield Told(boot, first, count, why, NO_SEGMENT)
         elif boot not in lasts or row["reason"] != s.TORN:
-            yield Told(boot, first, TO_THE_END, QUARANTINED, NO_SEGMENT)
+            yield Told(boot, first, TO_THE_END, why, NO_SEGMENT)

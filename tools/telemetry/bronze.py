@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ..errors import ToolError
 from ..harvest.manifest import NAME, Key, Line, Manifest, Segment
 from . import manifest
-from .decode import Place, frames_of, unread_row
+from .decode import Place, frames_of, unread_rows
 from .decode import decode as decode_bytes
 from .engine import Engine, Work
 from .folder import Folder
@@ -76,8 +76,9 @@ def _ingest(engine: Engine, lines: Manifest, harvest: Folder, lake: Lake) -> Tak
     for table in tables:
         new = [file for file in found if file.table == table.name]
         for line in unread.keys() & lacks[table] - waiting[table].keys():
-            new.append(_note(lake, table, lines, line, unread[line]))
-        gone = [path for line, path in waiting[table].items() if line not in unread]
+            new += _note(lake, table, lines, line, unread[line])
+        gone = [path for line, paths in waiting[table].items() if line not in unread
+                for path in paths]  # fmt: skip
         gone += old if table is BRONZE else []
         if new or gone or (lake.marked(table, name) or 0) != mark:
             lake.commit(table, new, gone, {name: mark})
@@ -85,19 +86,21 @@ def _ingest(engine: Engine, lines: Manifest, harvest: Folder, lake: Lake) -> Tak
     return Taken(first, count, (*told,))
 
 
-def _waiting(paths: Iterable[str], lines: Manifest) -> dict[int, str]:
+def _waiting(paths: Iterable[str], lines: Manifest) -> dict[int, list[str]]:
     """The lines that could not be read, and the files of a table that note it."""
-    head = f"/unread-{lines.id}-"
-    return {int(stem(path).rpartition("-")[2]): path for path in paths if head in path}
+    found: dict[int, list[str]] = defaultdict(list)
+    for path in (path for path in paths if f"/unread-{lines.id}-" in path):
+        found[int(stem(path).rpartition("-")[2])].append(path)
+    return found
 
 
-def _note(lake: Lake, table: Table, lines: Manifest, line: int, why: str) -> File:
-    """A file that says that a line is not read: in bronze its name, in quarantine a row."""
-    rows = table.schema.empty_table()
-    if table is QUARANTINE:
-        (about,) = lines.lines(line, line + 1)
-        rows = pa.Table.from_batches([unread_row(about, why)])
-    return write(lake.folder, table, rows, f"unread-{lines.id}-{line}", None)
+def _note(lake: Lake, table: Table, lines: Manifest, line: int, why: str) -> Iterable[File]:
+    """Files that say that a line is not read: in bronze by name, in quarantine each segment."""
+    name = f"unread-{lines.id}-{line}"
+    if table is BRONZE:
+        return [write(lake.folder, table, table.schema.empty_table(), name, None)]
+    (about,) = lines.filled(lines.lines(line, line + 1))
+    return written(lake.folder, [unread_rows(about, why)], name)
 
 
 def _read(

@@ -43,6 +43,7 @@ after when it began: the last record before it; null: unknown
 anchor the time that the record says
 anchors how many records say what time it was
 before when it ended: the first record after it; null: unknown
+gold/silences.before the first message after it; null: there is none, up to the recording's end
 before_seq number of the message before it from this client on this topic
 believed false: it contradicts something, see telemetry.md
 board id of the board, 16 hex digits
@@ -124,7 +125,7 @@ quality who said it: ntp, harvester, message, rtc, or corrected (clocks.toml)
 rate messages a second
 gold/readings.rate values a second
 reason why it cannot be a row
-reasons overwritten, ring full, write failed, quarantined, or unexplained
+reasons overwritten, ring full, write failed, quarantined, not read yet, or unexplained
 recorder id of the board that recorded this copy
 recorder_boot its boot then
 recorder_seq number of the record there

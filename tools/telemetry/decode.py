@@ -44,6 +44,8 @@ SCHEMA = pa.schema(
 )
 ONLY_BAD = ("file", "reason", "bytes", "first_seq", "last_seq")
 CHUNK = 1 << 20  # larger pieces are decoded more slowly
+UNREAD = "not read yet"
+_ZEROS = bytes(s.HEADER_SIZE)
 SHOWN = 64  # bytes of a bad frame that quarantine keeps
 
 _RECORD = np.dtype(
@@ -281,8 +283,8 @@ def _bad_batch(rows: list[Row]) -> pa.RecordBatch:
 
 
 def frames_of(folder: Folder | Path, part: Part) -> Iterator[Any]:
-    """Arrow batches of one part; segments that a bundle lacks at its end are bad frames. OSError:
-    it cannot be read now."""
+    """Arrow batches of one part. OSError: it cannot be read now, or is not whole, as while it is
+    copied; the erased flash of a segment has no zeros."""
     size, first = part.segment_size, part.start // part.segment_size
     segments = {first + i: segment for i, segment in enumerate(part.segments)}
     place = Place(part.path, part.line, part.start, part.harvested_ms, size, segments)
@@ -292,20 +294,18 @@ def frames_of(folder: Folder | Path, part: Part) -> Iterator[Any]:
         for start in range(part.start, part.end, step):
             data = file.read(min(step, part.end - start))
             place = place._replace(offset=start)
-            yield from decode(data, size, place)
             if len(data) < min(step, part.end - start):
-                yield _bad_batch([*_missing(place, len(data), part.end - start)])
-                return
+                raise OSError(
+                    f"it ends at byte {start + len(data):,}: it was not copied as a whole"
+                )
+            if any(data.startswith(_ZEROS, at) for at in range(0, len(data), size)):
+                raise OSError("zeros where a segment was: it was not copied as a whole")
+            yield from decode(data, size, place)
 
 
-def _missing(place: Place, begin: int, end: int) -> Iterator[Row]:
-    while begin < end:
-        stop = min(end, begin + place.segment_size - begin % place.segment_size)
-        yield _bad_row(place, begin, "cut bundle", stop - begin)
-        begin = stop
-
-
-def unread_row(line: Line, reason: str) -> pa.RecordBatch:
-    """The row of a bundle that cannot be read now."""
-    place = Place(line.path, line.line, 0, int(line.harvested * 1000))
-    return _bad_batch([_bad_row(place, 0, f"not read yet: {reason}", line.size)])
+def unread_rows(line: Line, reason: str) -> pa.RecordBatch:
+    """A row for each segment of a bundle that cannot be read now."""
+    size, ms = line.segment_size, int(line.harvested * 1000)
+    place = Place(line.path, line.line, 0, ms, size, dict(enumerate(line.segments)))
+    starts = range(0, max(line.size, 1), size)
+    return _bad_batch([_bad_row(place, at, f"{UNREAD}: {reason}", size) for at in starts])

@@ -291,24 +291,34 @@ def _trend(groups: Groups, at: Any, value: Any) -> tuple[Any, Any]:
 
 def silences(board: str, silver: Silver) -> pa.Table:
     """When a topic was quiet for much longer than it is usually; `restarted`: its broker was
-    off or began anew meanwhile.
+    off or began anew meanwhile. `before` null: it has said nothing up to the recording's end.
 
     Only what the recording shows: a pause in which records are lost, or messages of the topic
-    have no time, is none.
+    have no time, is none; at the end counts what was recorded since the last start or loss.
     """
     topic = silver.messages.column("topic").combine_chunks().dictionary_encode()
     code, identity = topic.indices.to_numpy(), own(silver.messages)
     known = placed(silver.messages)
     wall = pc.fill_null(silver.messages.column("wall").cast(pa.int64()), 0).to_numpy()
     found: list[Row] = []
+    begin, end, last = _last_run(silver)
     groups = Groups((code[known], wall[known], identity[known]), 1)
     for start, count in zip(groups.starts.tolist(), groups.counts.tolist(), strict=True):
         at, who = (key[start : start + count] for key in groups.keys[1:])
         steps = np.diff(at) / 10**6
-        if count < QUIET_OF or steps.max() <= QUIET_S:
+        if count < QUIET_OF:
             continue
         usual, one = float(np.median(steps)), int(groups.keys[0][start])
+        is_over = end - max(begin, int(at[-1])) > max(QUIET_S, usual * QUIET_TIMES) * 10**6
+        if steps.max() <= QUIET_S and not is_over:
+            continue
         hidden = np.sort(identity[~known & (code == one)])
+        if is_over and not (hidden > who[-1]).any():
+            found.append({
+                "board": board, "topic": topic.dictionary[one].as_py(), "after": int(at[-1]),
+                "before": None, "seconds": (end - int(at[-1])) / 10**6, "usual_s": usual,
+                "restarted": bool(who[-1] >> 32 != last >> 32),
+            })  # fmt: skip
         long = np.flatnonzero((steps > QUIET_S) & (steps > usual * QUIET_TIMES))
         low, high = np.minimum(who[long], who[long + 1]), np.maximum(who[long], who[long + 1])
         for i in long[~(_between(silver.holes, low, high) | _between(hidden, low, high))].tolist():
@@ -318,6 +328,22 @@ def silences(board: str, silver: Silver) -> pa.Table:
                 "usual_s": usual, "restarted": bool(who[i] >> 32 != who[i + 1] >> 32),
             })  # fmt: skip
     return rows("silences", found)
+
+
+def _last_run(silver: Silver) -> tuple[int, int, Any]:
+    """When what was recorded since the last start or loss begins and ends (0, 0: nobody knows),
+    and the identity of its end."""
+    names = ["boot", "seq", "wall", "wall_error_us"]
+    both = pa.concat_tables([silver.messages.select(names), silver.events.select(names)])
+    both = both.filter(pa.array(placed(both)))
+    identity = own(both)
+    if not len(identity):
+        return 0, 0, 0
+    boot = identity.max() >> np.uint64(32) << np.uint64(32)
+    since = max(boot, silver.holes[-1] if len(silver.holes) else boot)
+    wall = both.column("wall").cast(pa.int64()).to_numpy()[identity >= since]
+    ends = (int(wall.min()), int(wall.max())) if len(wall) else (0, 0)
+    return *ends, identity.max()
 
 
 def _between(some: Any, low: Any, high: Any) -> Any:

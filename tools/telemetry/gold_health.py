@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .decode import UNREAD
 from .gold import Row, Silver, own, placed, rows
 from .names import Named
 
@@ -122,7 +123,7 @@ def boards(board: str, silver: Silver, named: Named | None) -> pa.Table:
         "without_time": sent.num_rows - len(known),
         "worst_error_us": pc.max(sent.column("wall_error_us")).as_py(),
         "conflicts": int(np.count_nonzero(sent.column("conflict").to_numpy())),
-        "lost": pc.sum(losses.column("lost")).as_py() or 0,
+        "lost": sum(row["lost"] or 0 for row in losses.to_pylist() if row["reasons"] != [UNREAD]),
         "reasons": sorted({reason for told in losses.column("reasons").to_pylist()
                            for reason in told}),
         "anchors": anchors.num_rows,

@@ -6,7 +6,8 @@ is in the tables once, whichever process is killed, and when. Of the segment tha
 writing, the beginning lies in partial/ until the board has begun the next one, and bronze has it
 in a file that each round replaces.
 
-A board or broker that does not answer is left out for two minutes; others go on meanwhile.
+A board or broker that does not answer is left out, for five seconds at first and each time twice
+as long, up to two minutes; others go on meanwhile.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from ..harvest.store import Store
 from . import bronze, build
 from .engine import Engine
 from .lake import Lake
+from .report_sentences import count
 from .schemas import BRONZE
 
-SILENT_S = 120.0
+FIRST_S, SILENT_S = 5.0, 120.0  # until the next attempt, at first and at most
 Address = tuple[str, int]
 
 
@@ -40,7 +42,8 @@ class Field:
     brokers: Sequence[Address]
     login: Login
     only: frozenset[str] = frozenset()  # boards; none: all
-    _until: dict[tuple[Address, str], float] = field(default_factory=dict)  # when to ask again
+    # Who did not answer: when to ask again, and how long that is
+    _left: dict[tuple[Address, str], tuple[float, float]] = field(default_factory=dict)
     _has_answered: bool = False
     # One connection for all rounds: a board that records has a record of each connection
     _rings: dict[Address, network.Ring] = field(default_factory=dict)
@@ -71,8 +74,12 @@ class Field:
         for board in report.silent:
             about = next((text for text in report.missing if board in text), "no answer")
             self._leave_out(broker, board, about)
+        for where, board in [*self._left]:
+            if where == broker and board not in skip | report.silent:
+                del self._left[where, board]
+                say(f"{f'board {board}' if board else '{}:{}'.format(*broker)} is back")
         for text in (*report.gone, *report.bad):
-            click.echo(shown(text), err=True)
+            say(text)
 
     def _ring(self, broker: Address) -> network.Ring:
         if (ring := self._rings.get(broker)) and not ring.is_lost():
@@ -92,15 +99,22 @@ class Field:
 
     def silent(self, broker: Address) -> set[str]:
         """Boards that are left out now."""
-        return {board for where, board in self._until if self._is_silent(where, board)
+        return {board for where, board in self._left if self._is_silent(where, board)
                 and where == broker}  # fmt: skip
 
     def _is_silent(self, broker: Address, board: str) -> bool:
-        return self._until.get((broker, board), 0.0) > time.monotonic()
+        return self._left.get((broker, board), (0.0,))[0] > time.monotonic()
 
     def _leave_out(self, broker: Address, board: str, why: str) -> None:
-        self._until[broker, board] = time.monotonic() + SILENT_S
-        click.echo(f"{shown(why)}; next attempt in {SILENT_S / 60:g} minutes", err=True)
+        _, before = self._left.get((broker, board), (0.0, FIRST_S / 2))
+        wait = min(2 * before, SILENT_S)
+        self._left[broker, board] = time.monotonic() + wait, wait
+        say(f"{why}; next attempt in {wait:g} s")
+
+
+def say(text: str, *, err: bool = True) -> None:
+    """A line with the time of day."""
+    click.echo(f"{time.strftime('%H:%M:%S')} {shown(text)}", err=err)
 
 
 def run(
@@ -133,4 +147,5 @@ def step(engine: Engine, harvest: Path, lake: Lake) -> str:
     if not (new or silver or gold):
         return ""
     unread = "".join(f"; not read yet: {text}" for text in taken.unread[:1])
-    return f"{new} bundles, {silver} boards with something new{unread}"
+    boards = count(silver, "board")
+    return f"{count(new, 'new bundle')}, {boards} with something new{unread}"

@@ -49,18 +49,18 @@ def live(
     """Harvest boards again and again into HARVEST, and make TABLES of what has come.
 
     Started again, the command continues where it ended. A board that does not answer is left
-    out for two minutes.
+    out for a while, two minutes at most.
     """
     from .command import engine
 
     runner = engine(master)
     from .lake import Lake
-    from .live import Field, run
+    from .live import Field, run, say
 
     brokers = tuple(reached(each, cafile) for each in brokers)
     field = Field(brokers, login(user, password_file, cafile), frozenset(boards))
     run(field, harvest, Lake(tables), runner, None if once else every, seconds,
-        told=lambda text: click.echo(text) if text else None)  # fmt: skip
+        told=lambda text: say(text, err=False) if text else None)  # fmt: skip
 
 
 @click.command(short_help="Put small files together, and delete old ones.")

@@ -81,7 +81,10 @@ class _Report(Tables):
         heads: tuple[str, ...] = ("board", "topic", "after", "before", "seconds", "usual_s",
                                   "restarted")  # fmt: skip
         silences = sorted(self.rows("silences"), key=lambda row: -row["seconds"])
-        words = "Topics without messages for much longer than usual, while the board recorded."
+        words = (
+            "Topics without messages for much longer than usual; without an end: up to that of the"
+            " recording. Restarted: the board was off or began anew meanwhile."
+        )
         yield _section("Silences", words, heads, silences)
         yield self._audit()
         heads = ("board", "client", "flapping", "connects", "keep_alive_deaths", "takeovers",

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import shown as printable
 from ..harvest.segments import TORN
+from .decode import UNREAD
 from .report_tables import natural
 
 Row = dict[str, Any]
@@ -74,7 +75,8 @@ def _lost(whose: Sequence[str], reasons: str, rows: Sequence[Row]) -> str:
         of = count(largest["lost"], "record") if largest["lost"] else "an unknown number"
         some += f" in {len(rows)} gaps"
         time = time and f", {of} of them{time}"
-    return f"{named(whose)} lost {some}{time} ({printable(reasons)})."
+    verb = "lost" if reasons != UNREAD else "lacks" if len(whose) == 1 else "lack"
+    return f"{named(whose)} {verb} {some}{time} ({printable(reasons)})."
 
 
 def unread(rows: Iterable[Row]) -> Iterator[Said]:
@@ -171,18 +173,19 @@ def sessions(rows: Iterable[Row]) -> Iterator[Said]:
 
 
 def silences(rows: Iterable[Row]) -> Iterator[Said]:
-    """One for each topic: its longest silence while the board was up."""
+    """One for each topic: that it has ended with, or its longest while the board was up."""
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
-        if not row["restarted"]:
+        if not (row["restarted"] and row["before"]):
             found[row["board"], row["topic"]].append(row)
     for (board, topic), some in sorted(found.items()):
-        longest = max(some, key=lambda row: row["seconds"])
+        longest = max(some, key=lambda row: (not row["before"], row["seconds"]))
         more = f" and {count(len(some) - 1, 'other time')}" if len(some) > 1 else ""
         usual = longest["usual_s"]
         pause = lasted(usual) if usual >= 1 else "less than 1 s"
+        to_the_end = "" if longest["before"] else ", up to the end of the recording"
         told = (
             f"{board}: {printable(topic)} was silent for {lasted(longest['seconds'])} from"
-            f" {when(longest['after'])}{more}; it usually pauses for {pause}."
+            f" {when(longest['after'])}{to_the_end}{more}; it usually pauses for {pause}."
         )
         yield (board,), told

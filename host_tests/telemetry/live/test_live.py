@@ -5,6 +5,7 @@ that boards are still writing, whoever goes away or is killed.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,7 +101,9 @@ def test_what_a_ring_overwrote_before_it_was_sealed_stays(lab: Lab) -> None:
     assert len(reasons) >= 1
 
 
-def test_a_board_or_a_broker_that_is_away_keeps_nobody_waiting(lab: Lab) -> None:
+def test_a_board_or_a_broker_that_is_away_keeps_nobody_waiting(
+    lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
     one, other = recorder(A, 50), recorder(B, 50)
     boards, silent = lab.attach(one), lab.attach(other)
     away = Field("cpython", "\n", lab.path.parent)
@@ -123,9 +126,22 @@ def test_a_board_or_a_broker_that_is_away_keeps_nobody_waiting(lab: Lab) -> None
     tables.round()
     assert len(silent.requests) == asked, "it is left out"
     silent.spoil = lambda _count, answer: answer
-    tables.field._until.clear()  # two minutes later
+    waits = {key: wait for key, (_, wait) in tables.field._left.items()}
+    assert waits == {(lab.field.address, B): 5, (away.address, ""): 5}
+    for expected in (10, 20):
+        expire(tables.field, (away.address, ""))
+        tables.round()
+        assert tables.field._left[away.address, ""][1] == expected
+    expire(tables.field, (lab.field.address, B))
     tables.round()
     assert {*tables.bronze()} == identities(one, other) | seen
+    assert re.search(rf"^\d\d:\d\d:\d\d board {B} is back$", capsys.readouterr().err, re.M)
+    assert [*tables.field._left] == [(away.address, "")]
+
+
+def expire(field: live.Field, who: tuple[live.Address, str]) -> None:
+    """Its time to wait is over."""
+    field._left[who] = 0.0, field._left[who][1]
 
 
 def test_rounds_with_nothing_new_leave_no_records(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from slotmq_tools.harvest import segments as segment
-from slotmq_tools.telemetry import decode, manifest
+from slotmq_tools.telemetry import decode
 from slotmq_tools.telemetry.season import writer
 
 GOLDEN = sorted((Path(__file__).parents[2] / "support/golden/record").glob("*.seg"))
@@ -120,13 +120,3 @@ def test_golden_segments_are_decoded(path: Path) -> None:
 
 def test_there_are_golden_segments() -> None:
     assert len(GOLDEN) >= 10
-
-
-def test_a_bundle_that_is_cut_has_what_is_whole(tmp_path: Path) -> None:
-    data = (a_segment(CLIENT, TOPIC, MESSAGE) * 2)[: 512 + 32 + 26 + 23 + 9]
-    (tmp_path / "a.smq").write_bytes(data)
-    part = manifest.Part("a.smq", 0, 512, 5, 0, 1024, [])
-    found = [row for batch in decode.frames_of(tmp_path, part) for row in batch.to_pylist()]
-    assert len([row for row in found if row["reason"] is None]) == 5
-    bad = [(row["offset"], row["reason"]) for row in found if row["reason"]]
-    assert bad == [(512 + 32 + 26 + 23, "torn record"), (len(data), "cut bundle")]

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from slotmq_tools.telemetry import gold, gold_health, silver
+from slotmq_tools.telemetry import report_sentences as said
 from slotmq_tools.telemetry.schemas import BRONZE, SILVER
 
 Row = dict[str, Any]
@@ -177,6 +178,23 @@ def test_a_pause_is_a_silence_where_all_of_it_was_recorded() -> None:
     back = [message(200 + i, 300 + i, boot=0, topic="steady") for i in range(2)]
     assert quiet([*steady, *back]) == [("steady", 293, True)]
     assert quiet([*steady, *back], (0, 202)) == []
+
+
+def test_a_topic_that_says_nothing_more_is_silent_up_to_the_end() -> None:
+    steady = [message(i, i, topic="steady") for i in range(8)]
+    rows = [*steady, *(message(20 + i, at, topic="x") for i, at in enumerate((60, 62)))]
+    assert quiet(rows) == [("steady", 55, False)]
+    assert quiet(rows, (1, 10)) == quiet(rows, (1, 30)) == [], "two minutes are not long"
+    assert quiet([*rows, untimed(10, topic="steady")]) == []
+    rows += [message(i, at, boot=2, topic="x") for i, at in enumerate((100, 106))]
+    assert quiet(rows) == [("steady", 99, True)]
+    assert quiet([*rows, message(2, 107, boot=2, topic="steady")]) == [("steady", 100, True)]
+    found = gold.silences("b", told(messages=rows)).to_pylist()
+    ((_, words),) = said.silences(found)
+    assert words == (
+        "b: steady was silent for 1 h 39 min from 2026-03-01 00:07 UTC, up to the end of the"
+        " recording; it usually pauses for 1 min."
+    )
 
 
 def test_a_time_that_is_not_known_to_the_hour_is_in_no_hour() -> None:

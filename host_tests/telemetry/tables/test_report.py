@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from click.testing import CliRunner, Result
 from deltalake import write_deltalake
 from pyarrow import fs
 
+from slotmq_tools import page
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.telemetry import names
@@ -258,10 +261,23 @@ def test_boards_are_called_as_gold_says(tmp_path: Path) -> None:
         assert "Error: " in (wrong := report(tables, *words)).output and what in wrong.output
 
 
+def test_a_page_goes_through_a_link_and_into_a_pipe(tmp_path: Path) -> None:
+    old, link, pipe = (tmp_path / name for name in ("old", "link", "pipe"))
+    link.symlink_to(old)
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_bytes)
+        for each in (link, pipe):
+            page.write(each, b"new")
+        assert read.result(60) == old.read_bytes() == b"new"
+    assert link.is_symlink() and pipe.is_fifo()
+
+
 WRONG = [
     ("[x]", "[x]: a board's id has 16 hex digits"),
     (f"[{A}]\nnames = 1", "has `name`, `site` and `tags`"),
     (f"[{A}]\ntags = [1]", "`tags` is a list of texts"),
+    (f'[{A}]\nname = "{B}"', f"the name '{B}' is another board's id"),
     (f'[{A}]\nname = "x"\n[{B}]\nname = "x"', "two boards are called 'x'"),
     ("[", "boards.toml cannot be read"),
 ]

@@ -87,15 +87,15 @@ class Harvest:
         kept = len(copies)
         if copies and self.random.random() < damage / 2:
             kept -= 1
-            self.bad.append(Bad(self.lines, kept * self.size, "cut bundle", path))
+            self.bad.append(Bad(self.lines, kept * self.size, "not a segment", path))
         elif not any(hurt):
             self.sound[self.lines] = (at, copies)
         data = bytearray()
         for copy, is_hurt in zip(copies[:kept], hurt, strict=False):
             data += self._segment(copy, path, len(data), at, is_hurt)
+        data = data.ljust(len(copies) * self.size, b"\xff")
         (self.folder / path).write_bytes(data)
-        size = len(copies) * self.size
-        about = size, hashlib.sha256(data).hexdigest(), self.size, at / 1000, "season"
+        about = len(data), hashlib.sha256(data).hexdigest(), self.size, at / 1000, "season"
         there = [Placed(c.data[8:16].hex(), c.boot, c.number, *_seqs(c)) for c in copies]
         self.told.append(Line(path, *about, there))
         self.lines += 1
