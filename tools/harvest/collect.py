@@ -189,7 +189,7 @@ def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
         told = f"it has {len(data)} bytes, but its header says {found.header.size}"
         report.missing.append(f"{which}: {told}: the rest is not in the bundle")
     elif found.torn and not (growing and found.cut):  # the rest of the record comes later
-        report.bad.append(f"{which}: torn at byte {found.end}")
+        report.bad.append(f"{which}: {'torn' if found.cut else 'damaged'} at byte {found.end}")
 
 
 def _bundle(store: Store, source: str, report: Report, *, open_ones: bool = True) -> None:

@@ -62,7 +62,7 @@ class Store:
     def keep(self, data: bytes, *, growing: bool) -> Waiting:
         """A segment is whole, as far as the board has it: of one that grows the record at its
         end that may be half written is not kept; nor is what is behind the size that its header
-        has (segments.beyond says what that was)."""
+        has."""
         data = fitting(data)
         found = scan(data)
         head = found.header

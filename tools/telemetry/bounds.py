@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..harvest.segments import TICKS_PERIOD
@@ -52,16 +52,16 @@ class Piece:
 
     def bounds(self, uptime: int) -> tuple[int | None, int | None]:
         """The same, though only one of them may be known, or they leave no room."""
-        uptime += self.wraps * TICKS_PERIOD
-        lows, highs = [], []
-        for bound in (self.before, self.after):
-            if bound is not None:
-                spread = abs(uptime - bound.uptime) * DRIFT_PPM
-                lows += [] if bound.low is None else [bound.low - spread]
-                highs += [] if bound.high is None else [bound.high + spread]
-        low, high = max(lows, default=None), min(highs, default=None)
-        now = uptime * MS
-        return None if low is None else low + now, None if high is None else high + now
+        return walls((self.before, self.after), uptime + self.wraps * TICKS_PERIOD)
+
+
+def walls(bounds: Iterable[Bound | None], uptime: int) -> tuple[int | None, int | None]:
+    """The same that follows from these."""
+    near = [(b, abs(uptime - b.uptime) * DRIFT_PPM) for b in bounds if b]
+    now = uptime * MS
+    lows = [now + b.low - spread for b, spread in near if b.low is not None]
+    highs = [now + b.high + spread for b, spread in near if b.high is not None]
+    return max(lows, default=None), min(highs, default=None)
 
 
 def tightened(anchors: Sequence[Anchor]) -> list[Bound]:

@@ -169,7 +169,8 @@ def done(lake: Lake, table: Table, lines: Manifest) -> int:
     if count > lines.count():
         raise ToolError(
             f"{lines.folder} has {lines.count()} lines; {lake.folder} has read {count} of this"
-            " harvest folder, so this is an older copy of it: name the newer one"
+            " harvest folder, so this is an older copy of it, or one that was harvested into"
+            " differently: name the newer one, or use another folder of tables"
         )
     if mark != _mark(lines, count):
         raise ToolError(

@@ -27,7 +27,7 @@ from functools import cached_property, partial
 
 from ..harvest.segments import TICKS_PERIOD
 from .anchors import DRIFT_PPM, HARVEST_SLACK_MS, MS, Anchor, believed
-from .bounds import ANCHORED, BETWEEN, UNKNOWN, Bound, Piece, tightened
+from .bounds import ANCHORED, BETWEEN, UNKNOWN, Bound, Piece, tightened, walls
 
 LIFE = 10_000  # boots that are further apart are of two lives
 
@@ -189,20 +189,16 @@ class _Anchored:
 
     def _earliest(self, uptime: int, wraps: int) -> int:
         """Wall time at this uptime at the earliest, with so many wraps before it."""
-        uptime += wraps * TICKS_PERIOD
-        near = self._near(uptime)
-        lows = (b.low - abs(uptime - b.uptime) * DRIFT_PPM for b in near if b.low is not None)
-        return max(lows) + uptime * MS
+        return self._walls(uptime + wraps * TICKS_PERIOD)[0]
 
     def _latest(self, uptime: int, wraps: int) -> int:
-        uptime += wraps * TICKS_PERIOD
-        near = self._near(uptime)
-        highs = (b.high + abs(uptime - b.uptime) * DRIFT_PPM for b in near if b.high is not None)
-        return min(highs) + uptime * MS
+        return self._walls(uptime + wraps * TICKS_PERIOD)[1]
 
-    def _near(self, uptime: int) -> Sequence[Bound]:
+    def _walls(self, uptime: int) -> tuple[int, int]:
         place = bisect_left(self._uptimes, uptime)
-        return self._own[max(0, place - 1) : place + 1]
+        low, high = walls(self._own[max(0, place - 1) : place + 1], uptime)
+        assert low is not None and high is not None, "an anchor has both"
+        return low, high
 
     def pieces(self) -> Iterator[Piece]:
         trusted = {anchor.seq: i for i, anchor in enumerate(self._boot.trusted)}

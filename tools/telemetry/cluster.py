@@ -38,13 +38,9 @@ def archive(file: Path) -> Path:
     with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as made:
         there = (_SEEDS,) if find_spec(_SEEDS) else ()
         for package in (*_PACKAGES, *there):
-            folder = _folder(package)
+            folder = Path(str(__import__(package).__file__)).resolve().parent
             for path in sorted(folder.rglob("*")):
                 # Without its entry, Python finds no package that has no __init__.py.
                 if path.suffix in _DATA or (path.is_dir() and path.name != "__pycache__"):
                     made.write(path, f"{package}/{path.relative_to(folder)}")
     return fresh.replace(file)
-
-
-def _folder(package: str) -> Path:
-    return Path(str(__import__(package).__file__)).resolve().parent

@@ -61,7 +61,7 @@ def reason(text: str) -> str:
 
 @click.group(cls=OneLine)
 def telemetry() -> None:
-    """Make tables of what boards have recorded, with Spark.
+    """Make tables of what boards have recorded.
 
     HARVEST is a folder that `slotmq harvest` fills. TABLES is a folder that these commands
     fill: bronze has each record as it was decoded; silver has each message and event once,
@@ -148,10 +148,11 @@ def build(tables: str, master: str | None) -> None:
 
 def _build(runner: Engine, lake: Lake) -> None:
     from . import build, steps
+    from .report_sentences import count
 
     for name, make in (("silver", build.build_silver), ("gold", build.build_gold)):
         with steps.step(name, runner) as told:
-            told.say(f"{make(runner, lake)} boards with something new")
+            told.say(f"{count(make(runner, lake), 'board')} with something new")
     for text in build.warnings(lake):
         click.echo(f"Warning: {text}", err=True)
 

@@ -46,7 +46,7 @@ def read(where: Path | Folder) -> dict[str, Named]:
 def tables_of(folder: Folder, name: str) -> dict[str, Any]:
     """A TOML file; {} without it. ToolError: it cannot be read."""
     try:
-        return tomllib.loads((folder.read(name) or b"").decode())
+        return tomllib.loads((folder.read(name) or b"").decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise ToolError(f"{folder}/{name} cannot be read: {error}") from None
 

@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from io import BytesIO
-from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import cbor2
@@ -130,17 +129,11 @@ def _refuse(name: str) -> None:
     raise ValueError(name)
 
 
-def _other(value: Any) -> None:
-    raise TypeError(value)
-
-
 _parse: Any = json.JSONDecoder(parse_constant=_refuse).decode
 _PIECE = 256  # payloads that are parsed at once
 _MARK = secrets.token_hex(8)
 _BETWEEN = f',"{_MARK}",'.encode()
-_encode: Any = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
-    None, _other, encode_basestring_ascii, None, ": ", ", ", False,
-                              False, False)  # fmt: skip
+_encode = json.JSONEncoder(allow_nan=False).encode
 
 
 def are_json(payloads: list[bytes]) -> list[bool]:
@@ -188,9 +181,9 @@ def cbor_text(payload: bytes) -> str | None:
 
 def _json(value: Any) -> str:
     try:
-        return "".join(_encode(value, 0))  # as most are
+        return _encode(value)  # as most are
     except (TypeError, ValueError):
-        return "".join(_encode(_plain(value), 0))
+        return _encode(_plain(value))
 
 
 def _plain(value: Any) -> Any:

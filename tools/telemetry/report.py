@@ -23,6 +23,7 @@ from .report_tables import Choice, Tables, field_of
 
 Row = dict[str, Any]
 ROWS = 1000  # of a table
+_HEADS = {"seconds": "how long, s", "usual_s": "usual pause, s", "same": "equal values"}
 LISTED = 2  # items in a cell
 LINES, QUANTITIES = 12, 24  # in a chart of lines, charts of readings
 FINE = 2 * series.DAY  # of less, charts have steps that are shorter than an hour
@@ -222,14 +223,11 @@ class _Report(Tables):
 
     def _busy(self) -> page.Chart:
         """Messages of each board."""
-        sums: dict[str, int] = defaultdict(int)
+        sums = Counter[str]()
         for row in self.hours:
             sums[row["board"]] += row["messages"]
         names = sorted(sums, key=lambda name: (-sums[name], name))[:LINES]
-        hours: dict[tuple[str, int], int] = defaultdict(int)
-        for row in self.hours:
-            hours[row["board"], row["start"]] += row["messages"]
-        starts = [start for _, start in hours]
+        starts = [row["start"] for row in self.hours]
         span = max(starts) - min(starts) + series.HOUR
         step = max(series.HOUR, series.step_for(span))
         if span < FINE and self.has_silver():
@@ -237,10 +235,10 @@ class _Report(Tables):
                 names, lambda name, step: self.silver.messages(self.ids[name], step)
             )
         else:
-            stepped: dict[tuple[str, int], int] = defaultdict(int)
-            for (board, start), number in hours.items():
-                if board in names:
-                    stepped[board, start // step * step] += number
+            stepped = Counter[tuple[str, int]]()
+            for row in self.hours:
+                if row["board"] in names:
+                    stepped[row["board"], row["start"] // step * step] += row["messages"]
             rows = [{"board": board, "start": start, "mean": number}
                     for (board, start), number in stepped.items()]  # fmt: skip
         return self._lines(f"messages in {said.lasted(step / 1000)}", rows, step, bands=False)
@@ -280,8 +278,9 @@ def _section(
     some = rows[:ROWS]
     heads = [head for head in heads if not some or any(shown(row[head]) for row in some)]
     cells = [[shown(row[head]) for head in heads] for row in some]
+    heads = [_HEADS.get(head, head.replace("_", " ")) for head in heads]
     return page.Section(
-        title, words, charts=made, heads=[head.replace("_", " ") for head in heads], rows=cells,
+        title, words, charts=made, heads=heads, rows=cells,
         whose=[[row["board"]] if row["board"] else [] for row in some], more=len(rows) - len(some),
     )  # fmt: skip
 

@@ -41,7 +41,7 @@ def test_all_segments_come_once_and_the_copies_stay(lab: Lab) -> None:
 def test_the_newest_may_have_grown_and_the_network_gets_the_rest(lab: Lab) -> None:
     one = recorder(messages=300)
     copy(one, lab.card, shorter=9)  # in the midst of a record
-    assert "torn" not in lab.copied().output
+    assert "at byte" not in lab.copied().output
     assert len(lab.identities()) == len(identities(one)) - 1
     length = len(one.segments[one.newest])
     one.message("room/1", b"one more")
@@ -119,8 +119,8 @@ def test_damage_is_reported_and_the_records_before_it_are_stored(lab: Lab) -> No
         one.segments[number] = data[:200] + bytes([data[200] ^ 1]) + data[201:]
     copy(one, lab.card)
     said = lab.copied().output
-    assert "segment 1: torn" in said
-    assert f"segment {one.newest}: torn" in said
+    assert "segment 1: damaged" in said
+    assert f"segment {one.newest}: damaged" in said
     assert lab.identities() == identities(one)
     there = dict(lab.segments())
     assert there[A, 1, 1].startswith(one.segments[1])  # with what is behind, for quarantine
@@ -133,7 +133,7 @@ def test_a_power_cut_s_torn_tail_comes_from_the_board(lab: Lab) -> None:
     torn = one.segments[0]
     one.start()
     copy(one, lab.card)
-    assert "torn" not in lab.copied().output
+    assert "at byte" not in lab.copied().output
     lab.attach(one)
     said = lab.harvest().output
     assert "segment 0: torn" in said and f"byte {len(torn) - 6}" in said

@@ -42,9 +42,9 @@ def test_a_segment_damaged_only_in_its_copy_is_fetched(lab: Lab, way: str) -> No
     path.write_bytes(rotten(one.segments[0], 700))
     copy(one, lab.card, NEXT)
     said = lab.copied().output
-    assert "segment 0: torn" in said and "byte 681" in said
+    assert "segment 0: damaged" in said and "byte 681" in said
     assert lab.identities() < identities(one)
-    assert "torn" not in fetched(lab, one, way)
+    assert "at byte" not in fetched(lab, one, way)
     assert lab.identities() == identities(one)
     assert "nothing new" in lab.copied().output
 
@@ -54,9 +54,9 @@ def test_a_newest_segment_damaged_only_in_its_copy_is_fetched(lab: Lab, way: str
     one = ring()
     path = copy(one, lab.card)
     path.write_bytes(rotten(one.segments[NEXT], 700))
-    assert "segment 1: torn" in lab.copied().output
+    assert "segment 1: damaged" in lab.copied().output
     assert lab.identities() < identities(one)
-    assert "torn" not in fetched(lab, one, way)
+    assert "at byte" not in fetched(lab, one, way)
     assert lab.identities() == identities(one)
 
 
@@ -67,9 +67,9 @@ def test_a_segment_damaged_on_the_board_is_fetched_once_unchanged(lab: Lab, way:
     copy(one, lab.card)
     lab.copied()
     said = fetched(lab, one, way)
-    assert "segment 0: torn" in said and "byte 681" in said
+    assert "segment 0: damaged" in said and "byte 681" in said
     again = fetched(lab, one, way)
-    assert "nothing new" in again and "torn" not in again
+    assert "nothing new" in again and "at byte" not in again
     assert dict(lab.segments())[A, 1, 0].startswith(one.segments[0])
     assert lab.identities() == identities(one)
 
@@ -95,7 +95,7 @@ def test_different_bytes_after_the_damage_stay_on_the_board(lab: Lab) -> None:
     stays = "00000000.seg: stays on the board: its bundle lacks a part of it"
     for _ in range(2):
         said = lab.cable("--delete", status=1).output
-        assert stays in said and "torn" not in said  # it is not fetched again
+        assert stays in said and "at byte" not in said  # it is not fetched again
     assert len(list(lab.flash.iterdir())) == len(one.segments)
 
 

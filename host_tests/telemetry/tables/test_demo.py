@@ -18,7 +18,7 @@ def test_the_demo_makes_tables_and_a_page_of_the_last_ten_days(tmp_path: Path) -
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-1] == f"report: {folder}/report.html"
     boards = Lake(folder / "tables").rows(GOLD["boards"]).to_pylist()
-    assert {row["site"] for row in boards} == {"greenhouse", "tunnel"}
+    assert {row["site"] for row in boards} == {"greenhouse", "outside"}
     day = timedelta(days=1)
     assert all(10 * day < datetime.now(UTC) - row["first"] < 11 * day for row in boards)
     page = (folder / "report.html").read_text("utf-8")

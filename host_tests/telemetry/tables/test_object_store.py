@@ -49,7 +49,7 @@ def test_tables_in_an_object_store_equal_the_truth(bucket: str, tmp_path: Path) 
     board = made.rows("boards")[0]["board"]
     text = f'[{board}]\nname = "far away"'
     Folder(tables).write("boards.toml", lambda file: file.write(text.encode()))
-    assert said("build", tables)[1].startswith("gold: 1 boards with something new, ")
+    assert said("build", tables)[1].startswith("gold: 1 board with something new, ")
     assert "far away" in {row["name"] for row in made.rows("boards")}
     said("report", tables, str(tmp_path / "page.html"))
     assert "far away" in (tmp_path / "page.html").read_text("utf-8")

@@ -292,7 +292,9 @@ def test_a_wrong_boards_toml_is_one_line(tmp_path: Path, text: str, complaint: s
 
 def test_boards_toml_names_some_of_the_boards(tmp_path: Path) -> None:
     assert names.read(tmp_path) == {}
-    (tmp_path / "boards.toml").write_text(f'[{A}]\nname = "x"\ntags = ["y"]\n[{B}]\nsite = "z"\n')
+    (tmp_path / "boards.toml").write_text(
+        f'\ufeff[{A}]\nname = "x"\ntags = ["y"]\n[{B}]\nsite = "z"\n'
+    )
     assert names.read(tmp_path) == {A: Named("x", None, ("y",)), B: Named(B, "z")}
 
 
