@@ -192,6 +192,7 @@ class Bridges:
         """A message was not kept for this session, or dropped for a newer one."""
         for each in self.every:
             if each.session == session:
+                each.has_dropped = True
                 with heap.lifted:
                     each.refuse("out/full", "limits queued, deliveries, or its quota")
 

@@ -15,7 +15,7 @@
 # Both sides of PUBLISH and its acknowledgements look alike, so what differs from a client are only
 # the packets here: CONNECT, CONNACK, SUBSCRIBE, SUBACK, PINGREQ, PINGRESP. Control plane:
 # allocates.
-from slotmq.delivery import lifecycle
+from slotmq.delivery import lifecycle, routing
 from slotmq.delivery.outgoing import put_ack, space
 from slotmq.embed.packets import field, packet_of
 from slotmq.fast import copy, unref
@@ -93,6 +93,7 @@ class Bridge:
         self.echoes = module.may_echo(options)
         self.refusals = {}  # why: how many messages
         self.said = []  # which of these the log has, for this connection
+        self.has_dropped = False  # since it left as a lazy one
         self.told = {}  # what $SYS has told, see status/sys_bridges.py
         self.owed = b""  # acknowledgements of what was skipped
         self.is_mapped = module.is_mapped(options)
@@ -195,6 +196,7 @@ class Bridge:
                 self._probing().begin_probe(self)
             if self.options.start_type == "lazy" and self._is_idle():
                 self.is_soon = True  # once enough messages wait
+                self.has_dropped = False
                 self.stop()
                 self.broker.end(self.conn, _LEFT)
 
@@ -202,11 +204,14 @@ class Bridge:
         return self.state == _UP and self.broker.conns.stream[self.conn] is self.stream
 
     def stop(self):
-        """Leave: the other broker publishes no will."""
+        """Leave: the other broker publishes no will, but its text; without space for that, the
+        will."""
         self._drop_probe()
         conns = self.broker.conns
-        if self.is_up() and self._put(b"\xe0\0"):
-            conns.tx_limit[self.conn] = conns.tx_end[self.conn]
+        if self.is_up():
+            state = ondemand.take("bridge.start", self.broker.now).state_of(self, b"0")
+            if self._put(state + b"\xe0\0"):
+                conns.tx_limit[self.conn] = conns.tx_end[self.conn]
 
     def _hold(self):
         # Take the slot.
@@ -221,13 +226,19 @@ class Bridge:
         self.is_held = True
 
     def _wants(self):
-        # Is it to connect? If it is lazy, as soon as enough messages wait.
+        # Is it to connect? If it is lazy, as soon as enough messages wait, or one was dropped, or
+        # another one like the last would be.
         if self.options.start_type != "lazy":
             return not self.is_over
+        broker = self.broker
         session = self.session
-        sessions = self.broker.sessions
-        waiting = sessions.queued[session] + sessions.inflight[session] if session != _NONE else 0
-        return waiting >= self.options.threshold
+        sessions = broker.sessions
+        waiting = sessions.queued[session] + sessions.inflight[session]
+        if not waiting or self.has_dropped or waiting >= self.options.threshold:
+            return self.has_dropped or waiting > 0
+        messages = broker.messages
+        size = messages.blocks(broker.deliveries.msg[sessions.tail[session]]) * messages.arena.size
+        return broker.journal_full or not routing.has_space(broker, session, size=size)
 
     def _is_idle(self):
         # Has no message passed for idle_timeout?

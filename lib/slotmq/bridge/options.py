@@ -156,6 +156,8 @@ def check(one, limits, settings):
         for key in _OF_5:
             if getattr(one, key) != getattr(Options, key):
                 raise ValueError("bridge_protocol_version mqttv50 for %s" % key)
+    if one.start_type == "lazy":
+        _check_lazy(one, limits, settings)
     most = limits.topic_bytes
     for each in one.topics:
         for name in each.filters:
@@ -165,6 +167,20 @@ def check(one, limits, settings):
                 raise ValueError(what % (most, limits.levels))
             if len(name) + _OF_SUBSCRIBE > limits.tx_bytes:
                 raise ValueError("limit tx_bytes %d for a SUBSCRIBE" % (len(name) + _OF_SUBSCRIBE))
+
+
+def _check_lazy(one, limits, settings):
+    # Only what waits makes it connect.
+    clean = one.local_cleansession
+    if one.cleansession if clean is None else clean:
+        raise ValueError("local_cleansession false for start_type lazy")
+    waits = [each.qos or settings.queue_qos0_messages for each in one.topics if each.goes_out]
+    if not any(waits):
+        raise ValueError("a topic out at QoS 1 or 2 for start_type lazy: QoS 0 does not wait")
+    most = min(limits.deliveries, limits.messages) * settings.max_session_share // 100
+    most = min(settings.max_queued_messages or limits.queued, limits.queued, most)
+    if one.threshold > most:
+        raise ValueError("threshold: at most %d, see limit queued, max_session_share" % most)
 
 
 def _check_names(one, limits):

@@ -81,11 +81,15 @@ def drop_scans(one):
 def say_up(one):
     """Say here and there that it is up; not from connected(), since a packet is handled then."""
     one._tell(b"1")
-    options = one.options
-    if options.notifications and not options.notifications_local_only:
-        end = b"\x001" if one.is_5 else b"1"
-        topic = field(one.state_topic.encode())
-        packet = packet_of(0x31 & one.mask(), topic + end)
-        if not one._is_too_large(packet):
-            one._put(packet)
+    one._put(state_of(one, b"1"))
     one._log(_NOTICE, "up, %s" % one.where())
+
+
+def state_of(one, text):
+    """The PUBLISH that says its state there, or b""."""
+    options = one.options
+    if not options.notifications or options.notifications_local_only:
+        return b""
+    topic = field(one.state_topic.encode())
+    packet = packet_of(0x31 & one.mask(), topic + (b"\0" if one.is_5 else b"") + text)
+    return b"" if one._is_too_large(packet) else packet

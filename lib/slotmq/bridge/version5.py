@@ -2,7 +2,6 @@
 # says of its limits: Receive Maximum, Maximum QoS, Maximum Packet Size, topic aliases, and whether
 # it serves RETAIN, wildcards and shared subscriptions [5.0, 3.1.2.11, 3.2.2.3]. Owns nothing: the
 # Bridge has what was found, as `remote`. Control plane: allocates.
-from slotmq.fast import utf8_ok
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -30,6 +29,7 @@ LARGEST = 0x27
 WILDCARDS = 0x28
 SHARED = 0x2A
 _REASON = 0x1F
+_SAID = const(100)  # bytes of a text that are taken
 # By identifier: bytes of a number, 0: a text, 9: a pair of texts
 _OF_CONNACK = {
     SESSION_EXPIRY: 4, 0x12: 0, KEEP_ALIVE: 2, 0x15: 0, 0x16: 0, 0x1A: 0, 0x1C: 0, _REASON: 0,
@@ -105,7 +105,7 @@ def read(buf, at, end):
         if kind in (0, 9):
             for _ in range(2 if kind else 1):
                 n = int.from_bytes(bytes(buf[at : at + 2]), "big")
-                value = bytes(buf[at + 2 : at + 2 + n])
+                value = bytes(buf[at + 2 : at + 2 + min(n, _SAID)])
                 at += 2 + n
         else:
             value = int.from_bytes(bytes(buf[at : at + kind]), "big")
@@ -124,8 +124,8 @@ def reason(code, found=()):
     if code in _NAMES:
         text += ", " + _NAMES[code]
     said = found[_REASON] if _REASON in found else b""
-    if said and utf8_ok(said, 0, len(said), 0):
-        text += ": " + said.decode()
+    if said:
+        text += ": " + "".join([chr(c) if 31 < c < 127 else "?" for c in said])
     return text
 
 

@@ -15,6 +15,7 @@ BEGIN = "connection up\naddress h\ntopic # out\n"
 
 
 TWO = "address h\ntopic a\n"
+LAZY = "address h\ntopic a out 1\nstart_type lazy\n"
 # Lines below `connection up`, the line that is named, and a part of what is said
 MISTAKES = (
     ("topic a\n", 1, "connection: expected an address"),
@@ -36,6 +37,12 @@ MISTAKES = (
     (TWO + "username u\npassword {M}\n", 1, "remote_password: at most 65535 bytes"),
     (TWO + "local_username {M}\n", 1, "local_username: at most 65535 bytes"),
     (TWO + "notification_topic {L}\n", 1, "a notification_topic of at most 256 bytes"),
+    ("address h\ntopic a\nstart_type lazy\n", 1, "a topic out at QoS 1 or 2"),
+    ("address h\ntopic a in 1\nstart_type lazy\n", 1, "a topic out at QoS 1 or 2"),
+    (LAZY + "threshold 13\nlimit queued 12\n", 1, "threshold: at most 12"),
+    (LAZY + "threshold 11\nlimit messages 20\n", 1, "threshold: at most 10"),
+    (LAZY + "threshold 8\nmax_queued_messages 7\n", 1, "threshold: at most 7"),
+    (LAZY + "cleansession true\n", 1, "local_cleansession false"),
     (TWO + "bridge_bind_address foo\n", 1, "bridge_bind_address: an IP address"),
     (TWO + "bridge_bind_address 127.0.0.256\n", 1, "bridge_bind_address: an IP address"),
     (TWO + "bridge_bind_address 1.2.3\n", 1, "bridge_bind_address: an IP address"),

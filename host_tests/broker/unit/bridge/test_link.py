@@ -334,6 +334,34 @@ class TestConnecting(BridgeCase):
             self.broker.publish("a", b"3", 1)
             self.wait(1)
 
+    def test_a_lazy_one_comes_when_its_queue_is_full_though_few_messages_wait(self):
+        """Its part of the messages' bytes, or of the deliveries that others fill."""
+        limits = {"queued": 20, "deliveries": 40, "messages": 40}
+        for size in (100, 700, 1200):
+            self.start(Limits(message_bytes=9000, **limits))
+            self.bridge(("a", "out", 1), start_type="lazy")
+            count = 0
+            while not self.network.streams and count < 10:
+                self.broker.publish("a", b"x" * size, 1)
+                self.wait(1)
+                count += 1
+            self.assertEqual((count == 10, self.one.refusals), (size == 100, {}), size)
+            remote = self.remote()
+            self.deliver(remote)
+            self.assertEqual(len(remote.messages), count)
+            self.tearDown()
+        self.start(Limits(**limits), max_offline_share=10)
+        self.bridge(("a", "out", 1), start_type="lazy")
+        other = self.world.client("c", clean=True)
+        other.send(subscribe(1, "o", 1))
+        self.world.turn(2)
+        for _ in range(8):
+            self.broker.publish("o", b"", 1)
+        self.world.turn(2)
+        self.broker.publish("a", b"x", 1)
+        self.wait(1)
+        self.assertEqual((self.one.refusals, len(self.network.streams)), ({"out/full": 1}, 1))
+
     def test_round_robin(self):
         self.bridge(("a",), addresses=("h:1", "h:2"), round_robin=True, restart_timeout=5)
         for port in (1, 2, 1):
@@ -369,6 +397,33 @@ class TestConnecting(BridgeCase):
             client.messages, [(name.encode(), each, 1) for each in (b"0", b"1", b"0")]
         )
         publishing.send(self.broker, name.encode(), b"", 0, True)
+
+    def test_the_other_broker_has_state_0_after_it_has_left_in_order(self):
+        name = "$SYS/broker/connection/edge/state"
+        for version, end in (("mqttv311", b""), ("mqttv50", b"\0")):
+            self.start()
+            self.bridge(
+                ("a", "out", 1),
+                notifications=True,
+                start_type="lazy",
+                threshold=1,
+                idle_timeout=1,
+                bridge_protocol_version=version,
+            )
+            self.broker.publish("a", b"x", 1)
+            self.wait(1)
+            remote = self.remote(ACCEPTED + end if not end else b"\x20\x03\0\0\0")
+            said = b"\x31" + bytes((3 + len(name) + len(end),)) + b"\0" + bytes((len(name),))
+            said += name.encode() + end
+            packets = remote.packets()
+            self.assertIn(said + b"1", packets)
+            packet_id = [data for data in packets if data[0] >> 4 == 3 and data[0] & 6]
+            remote.send(ack(PUBACK, read_publish(packet_id[0])[3]))
+            self.wait(3)
+            self.assertEqual(remote.packets(), [said + b"0", DISCONNECT], version)
+            publishing.send(self.broker, name.encode(), b"", 0, True)
+            if not end:
+                self.tearDown()
 
     def test_a_state_topic_of_its_own_and_only_here(self):
         for number, local_only in enumerate((False, True)):

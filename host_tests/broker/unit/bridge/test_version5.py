@@ -97,11 +97,13 @@ class TestConnecting(FiveCase):
     def test_a_refusal_is_logged_with_its_reason(self):
         for answer, text in (
             (accept(b"\x1f\0\4full", 0, 0x97), "0x97, quota exceeded: full"),
+            (accept(b"\x1f\0\5a\n\x1b\xc3\x9b", 0, 0x97), "0x97, quota exceeded: a????"),
+            (accept(b"\x1f\0x" + b"x" * 120, 0, 0x97), "0x97, quota exceeded: " + "x" * 100),
             (accept(b"", 0, 0x87), "0x87, not authorized"),
             (b"\x20\x02\0\1", "return code 1, protocol version"),
         ):
             self.lines.clear()
-            self.bridge5(("a",), remote_clientid=text[:16])
+            self.bridge5(("a",), remote_clientid=f"c{len(answer)}")
             self.remote(answer)
             self.assertEqual(self.lines, [f"Bridge 'up': refused by 192.0.2.1:1883 ({text})."])
             self.one.due = 1 << 29
