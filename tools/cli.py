@@ -29,7 +29,7 @@ _LATER = {
     "logs": ("deploy.commands", "logs", "deploy"),
     "passwd": ("passwd_command", "change_password", "deploy"),
     "sim": ("scenario.command", "sim", "sim"),
-    "status": ("deploy.commands", "status", "deploy"),
+    "status": ("deploy.status", "status", "deploy"),
     "telemetry": ("telemetry.command", "telemetry", "telemetry"),
 }
 # MicroPython starts with the least, and counts the bits of its heap in 32 bits.

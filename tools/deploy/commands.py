@@ -1,4 +1,4 @@
-"""The commands `slotmq deploy`, `logs`, `status`, `acl` and `backup`, with their options."""
+"""The commands `slotmq deploy`, `logs`, `acl` and `backup`, with their options."""
 
 import os
 import sys
@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from .. import boards, passwd
-from ..errors import shown
 from . import backup as copies
-from . import copying, link_options, mqtt_client, repl, steps, users
+from . import copying, link_options, repl, steps, users
 from .mqtt_client import Login
 from .network import Network
 from .options import (
@@ -25,7 +24,6 @@ from .options import (
     reached,
 )
 from .options import cafile as cafile_option
-from .options import password_file as password_file_option
 from .options import port as port_option
 from .options import user as user_option
 
@@ -204,26 +202,6 @@ _SILENT = (
     " safe mode, whose LED blinks fast, prints the reason when it starts, and `slotmq status"
     " ADDRESS` shows it"
 )
-
-
-@click.command()
-@click.argument("address", type=Address(), default="127.0.0.1")
-@user_option
-@password_file_option
-@cafile_option
-def status(
-    address: tuple[str, int], user: str | None, password_file: Any, cafile: str | None
-) -> None:
-    """Show what the broker at ADDRESS publishes in $SYS, with the limit of each figure.
-
-    Without ADDRESS: that of this computer."""
-    who = login(user, password_file, cafile)
-    address = reached(address, cafile)
-    topics = mqtt_client.with_limits(mqtt_client.system_topics(address, who))
-    found = {shown(topic): shown(value) for topic, value in topics.items()}
-    width = max(map(len, found))
-    for topic in sorted(found):
-        click.echo(f"{topic:{width}}  {found[topic]}")
 
 
 @click.command()

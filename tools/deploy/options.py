@@ -63,7 +63,7 @@ def reached(address: tuple[str, int], cafile: str | None) -> tuple[str, int]:
 def login(name: str | None, file: Any = None, cafile: str | None = None) -> Login:
     """The user with a password from the file, the environment or the prompt; None: no user.
     cafile: as Login's."""
-    from .mqtt_client import Login  # its library is not needed for `slotmq run`
+    from .mqtt_client import Login  # `slotmq run` need not load its library
 
     if name is None:
         if file is not None:

