@@ -179,6 +179,8 @@ def _begin(reader, bridges, value):
 
 
 def _hosts(reader, bridges, value):
+    if bridges[-1].addresses:
+        raise ValueError("one line with all addresses of a connection")
     bridges[-1].addresses = [
         _options().address_of(each) for each in reader.text((), value).split()
     ]
@@ -186,7 +188,7 @@ def _hosts(reader, bridges, value):
 
 def _topics(reader, bridges, value):
     words = ["" if word == '""' else word for word in value.split()]
-    if not 1 <= len(words) <= 5:
+    if not 1 <= len(words) <= 5 or [word for word in words if word[:1] == '"']:
         raise ValueError(_TOPIC)
     if len(words) > 2:
         words[2] = reader.number((0, 2), words[2])

@@ -259,7 +259,7 @@ class Bridge:
             if not made:
                 return
         except (OSError, ValueError) as error:
-            why = self._words().reason_of(error)
+            why = self._words().reason_of(error, self.options.bridge_bind_address)
             self._log(_WARNING, "cannot connect to %s (%s)" % (self.where(), why))
             self._retry()
             return
@@ -319,7 +319,7 @@ class Bridge:
             self.session = _NONE
         self.is_over = self.options.start_type == "once" and not self.is_soon
         if self.state == _UP:
-            self.losses += 1
+            self.losses += not self.is_soon
             self._tell(b"0")
             # One that stood for less than the last pause counts as an attempt that has failed, so
             # a broker that accepts and closes is left alone for longer, or another one is tried.
@@ -443,6 +443,7 @@ class Bridge:
         """CONNACK; a result."""
         at = pkt[_BODY]
         size = pkt[_TOTAL]
+        self.why = "malformed CONNACK"
         if size < 4 or size > 4 and not self.is_5 or not self.broker.conns.is_empty(self.conn):
             return _MALFORMED
         code = buf[at + 1]
@@ -456,6 +457,7 @@ class Bridge:
                 return _MALFORMED
         elif self.is_5 and not code:
             return _MALFORMED
+        self.why = None
         if code in (_NO_RETAIN, _NO_QOS) and self.will_flags != _WILL:
             # It is the will that it does not take: at once again, with a simple one.
             self.will_flags = _WILL
@@ -630,4 +632,4 @@ class Bridge:
 
     def text(self):
         """Its state as a word."""
-        return _STATES[self.state]
+        return _STATES[_WAITING if self.state == _UP and not self.is_up() else self.state]

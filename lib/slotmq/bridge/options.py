@@ -52,6 +52,8 @@ def topic(pattern, direction="out", qos=0, local="", remote=""):
             raise ValueError("a filter, or two prefixes that are topic names")
         if b"+" in prefix or b"#" in prefix:
             raise ValueError("prefixes without wildcards")
+    if one.goes_out and one.filters[0][:7] == b"$share/":
+        raise ValueError("out without $share: each message goes out once")
     for name in one.filters:
         if not filter_ok(name, 0, len(name)) or not utf8_ok(name, 0, len(name), 0):
             raise ValueError("a topic filter, also behind each prefix")
@@ -120,6 +122,8 @@ def options(name, addresses=(), topics=(), **values):
         if not all([isinstance(word, str) for word in list(each[:2]) + list(each[3:])]):
             raise ValueError(_TOPIC)
     one.topics = [topic(*each) for each in topics]
+    if "clientid" in values:
+        values["remote_clientid"] = values.pop("clientid")
     for key in values:
         if not hasattr(Options, key) or key in _NO_KEYS:
             raise TypeError("a bridge has no " + key)
@@ -316,6 +320,7 @@ def address_of(text):
         port = port or "0"
     elif text[:1] == "[":
         host = ""
-    if not host or port and not (port.isdigit() and 0 < int(port) < 65536):
+    is_wrong = ":" in host and not _is_ip(host)
+    if not host or is_wrong or port and not (port.isdigit() and 0 < int(port) < 65536):
         raise ValueError(_ADDRESS)
     return host, int(port or Options.port)

@@ -193,5 +193,5 @@ def left(bridge, pkt, buf):
     except ValueError:
         return _MALFORMED
     code = buf[at] if end > at else 0
-    bridge._log(_WARNING, "the other broker leaves (%s)" % reason(code, found))
+    bridge.why = "it leaves: " + reason(code, found)
     return _LEFT

@@ -2,6 +2,7 @@
 # a Pipe around its socket. OpenSSL reads from and writes to memory, as in tls_cpython.py. What it
 # has encrypted and the socket has not taken is in _rest; then write() takes nothing. Loaded for a
 # bridge with TLS. Allocates.
+import os
 import ssl
 
 _PIECE = 65536  # bytes of one recv(), and of plaintext in one write()
@@ -25,7 +26,7 @@ def make_context(options):
     context.minimum_version = _VERSIONS[options.bridge_tls_version or "tlsv1.2"]
     steps = {
         "bridge_cafile": lambda path: context.load_verify_locations(cafile=path),
-        "bridge_capath": lambda path: context.load_verify_locations(capath=path),
+        "bridge_capath": lambda path: _trust_folder(context, path),
         "bridge_tls_use_os_certs": lambda _: context.load_default_certs(),
         "bridge_certfile": lambda path: context.load_cert_chain(
             path, options.bridge_keyfile, _no_password
@@ -44,6 +45,13 @@ def make_context(options):
     return context
 
 
+def _trust_folder(context, path):
+    # OpenSSL reads the files later, by their names: 8 digits of a hash, a dot, a number.
+    if not [name for name in os.listdir(path) if name[8:9] == "." and name[9:].isdigit()]:
+        raise ValueError("no certificate has such a name")
+    context.load_verify_locations(capath=path)
+
+
 def _no_password():
     raise ValueError("it has a password, and nobody could enter it")
 
@@ -58,8 +66,8 @@ def _set_key(context, identity, key):
 
 def reason(error):
     """An error of TLS as text."""
-    text = getattr(error, "verify_message", None) or getattr(error, "reason", None)
-    return str(text or error).replace("_", " ").lower().rstrip(".")
+    texts = [getattr(error, name, None) for name in ("verify_message", "reason", "strerror")]
+    return str((*filter(None, texts), error)[0]).replace("_", " ").lower().rstrip(".")
 
 
 class Pipe:

@@ -9,6 +9,7 @@ _LEFT = const(1)
 _REFUSED = const(5)
 _TIMED_OUT = const(8)
 _LOST = const(9)
+_NOT_AVAILABLE = const(99)
 _OF_OTHERS = (0, 11, 105)  # numbers that end no connection: of another one, before
 _BLOCKED = const(2)
 _CONNECTING = const(1)
@@ -32,7 +33,18 @@ _ERRORS = """\
 118 no way there
 """
 # As in log_connections.py, for what ends such a connection
-_RESULTS = "\n\nmalformed packet\nprotocol error\npacket too large\n\nno space\n\n\n\nbroker stops"
+_RESULTS = """\
+
+it leaves: DISCONNECT
+malformed packet
+protocol error
+packet too large
+
+no space: limit received, messages
+
+
+
+broker stops"""
 _ADDRINFO = "[addrinfo error "
 _CODES = "protocol version|client id|unavailable|user name or password|not authorized"
 
@@ -49,12 +61,14 @@ def _known(number):
     return None
 
 
-def reason_of(exception):
-    """The text of an exception of Bridge.reach()."""
+def reason_of(exception, bind):
+    """The text of an exception of Bridge.reach(), which connects from the address `bind`."""
     about = exception.args or ("",)
     number = about[0]
     if str(number).startswith(_ADDRINFO):  # MicroPython on a computer
         number = number[len(_ADDRINFO) : -1]
+    if bind and number == _NOT_AVAILABLE:
+        return "bridge_bind_address %s is not of this computer" % bind
     return _known(number) or str(about[-1])
 
 
@@ -73,7 +87,7 @@ def say_ended(one, why, number):
     if why == _REFUSED:  # which has been logged
         return
     is_new = one.state == _CONNECTING
-    if why == _LEFT:
+    if why == _LEFT and one.is_soon:  # this side leaves
         one._log(_NOTICE, "leaves %s" % one.where())
         return
     text = one.why or _text(one, why, number, is_new)

@@ -83,7 +83,7 @@ PYTHON = {
     "platform.syslog_cpython": "syslog",
     "platform.threads_cpython": "_thread",
     "platform.tls_cpython": "errno ssl time",
-    "platform.tls_client_cpython": "ssl",
+    "platform.tls_client_cpython": "os ssl",
     "platform.tls_client_micropython": "tls",
     "net.x509": "binascii time",
     "net.tls_context": "io tls",

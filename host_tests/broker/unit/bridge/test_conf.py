@@ -21,6 +21,10 @@ MISTAKES = (
     ("topic a\n", 1, "connection: expected an address"),
     ("address h\n", 1, "connection: expected a topic"),
     ("address h:99999\ntopic a\n", 2, "address: expected an address"),
+    (TWO + "address g\n", 4, "address: expected one line"),
+    ("address mqtt://127.0.0.1:1883\ntopic a\n", 2, "address: expected an address"),
+    ('address h\ntopic "abc out 1\n', 3, "topic: expected FILTER"),
+    ("address h\ntopic $share/g/a out 1\n", 3, "topic: expected out without $share"),
     ("address 127.0.0.1 1884\ntopic a\n", 2, "a colon before the port"),
     ("address h\ntopic a b c\n", 3, "topic: expected a number from 0 to 2"),
     ("address h\ntopic a out 3\n", 3, "topic: expected a number from 0 to 2"),
@@ -115,7 +119,7 @@ class TestKeys(unittest.TestCase):
 
     def test_each_value(self):
         text = (
-            "address a\naddresses a:1 [::1]:2 10.0.0.1 [fe80::1]\ntopic x/# both 2 l/ r/\n"
+            "addresses a:1 [::1]:2 10.0.0.1 [fe80::1]\ntopic x/# both 2 l/ r/\n"
             'topic y in\ntopic "" out 1 here there\ntopic z out 0 "" r/\n'
             "remote_clientid rid\nlocal_clientid lid\nremote_username ru\nremote_password rp\n"
             "local_username lu\ncleansession true\nlocal_cleansession false\n"
@@ -176,6 +180,7 @@ class TestKeys(unittest.TestCase):
         self.refused(f"{BEGIN}{key} tlsv1.2", 1, "connection", "bridge_tls_use_os_certs true")
         for key in ("bridge_cafile", "bridge_capath", "bridge_certfile", "bridge_keyfile"):
             self.refused(f"{BEGIN}{key} /not/there", 4, key, "can be read")
+        self.refused(f"{BEGIN}bridge_capath /\n", 1, "connection", "bridge_capath: ")
         one = options("a", ["h"], [("x",)], bridge_psk="00")
         with self.assertRaises(ValueError):
             load(one)
@@ -284,6 +289,7 @@ class TestKeys(unittest.TestCase):
             options("a", ["h"], [("x",)], nonsense=1)
         with self.assertRaises(TypeError):
             options("a", ["h"], [("x",)], lines=1)
+        self.assertEqual(options("a", clientid="c").remote_clientid, "c")
         self.assertEqual(address_of("h:5"), ("h", 5))
         with self.assertRaises(ValueError):
             topic("a", "out", 3)

@@ -160,7 +160,7 @@ class TestConnecting(BridgeCase):
         self.assertTrue(first.stream.closed)
         first = self.tried(b"\x20\2\0\1")  # it is there, and knows no bridges
         self.assertTrue(self.second.stream.closed)
-        self.assertEqual(self.broker.outgoing.every[0].losses, 1)
+        self.assertEqual(self.broker.outgoing.every[0].losses, 0)
 
     def test_a_broker_that_accepts_and_closes_is_left_alone_for_longer(self):
         self.network.noise = -1  # the longest pause each time
@@ -362,6 +362,18 @@ class TestConnecting(BridgeCase):
         self.wait(1)
         self.assertEqual((self.one.refusals, len(self.network.streams)), ({"out/full": 1}, 1))
 
+    def test_an_address_of_its_own_that_it_does_not_have_is_named(self):
+        def dial(*_):
+            raise OSError(99, "Cannot assign requested address")
+
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 2
+        link.dial = dial
+        self.bridge(("a", "out", 1), bridge_bind_address="192.0.2.5")
+        why = "bridge_bind_address 192.0.2.5 is not of this computer"
+        self.assertEqual(lines, [f"Bridge 'up': cannot connect to 192.0.2.1:1883 ({why})."])
+
     def test_round_robin(self):
         self.bridge(("a",), addresses=("h:1", "h:2"), round_robin=True, restart_timeout=5)
         for port in (1, 2, 1):
@@ -377,6 +389,7 @@ class TestConnecting(BridgeCase):
         self.world.loop.close()
         self.assertEqual(remote.packets(), [DISCONNECT])
         self.assertTrue(remote.stream.closed)
+        self.assertEqual(self.one.text(), "waiting")
         self.broker.outgoing.every.clear()
 
     def test_its_state_is_said_on_both_sides(self):

@@ -156,7 +156,8 @@ class TestConnecting(FiveCase):
         self.wait(2)
         self.assertTrue(remote.stream.closed)
         self.assertEqual(
-            self.lines, ["Bridge 'up': the other broker leaves (0x8b, it stops: restart)."]
+            self.lines,
+            ["Bridge 'up': lost 192.0.2.1:1883 (it leaves: 0x8b, it stops: restart)."],
         )
         for number, wrong in enumerate((packet(0xF0, b"\x18\0"), subscribe(1, "#", 0, b""))):
             self.bridge5(("a",), remote_clientid=f"c{number}")
