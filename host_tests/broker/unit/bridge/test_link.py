@@ -374,6 +374,25 @@ class TestConnecting(BridgeCase):
         why = "bridge_bind_address 192.0.2.5 is not of this computer"
         self.assertEqual(lines, [f"Bridge 'up': cannot connect to 192.0.2.1:1883 ({why})."])
 
+    def test_a_disconnect_of_the_other_broker_and_one_of_its_own_are_told_apart(self):
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 2 | 4
+        options = {"start_type": "lazy", "threshold": 1, "idle_timeout": 1}
+        self.bridge(("a", "out", 1), **options)
+        for leaves, losses in ((False, 0), (True, 1)):
+            self.broker.publish("a", b"x", 1)
+            self.dialled()
+            remote = self.remote()
+            self.deliver(remote)
+            if leaves:
+                remote.send(DISCONNECT)
+            self.wait(2)
+            self.assertEqual(self.one.losses, losses)
+        wanted = ["Bridge 'up': leaves 192.0.2.1:1883."]
+        wanted.append("Bridge 'up': lost 192.0.2.1:1883 (it leaves: DISCONNECT).")
+        self.assertEqual([line for line in lines if ": le" in line or ": lo" in line], wanted)
+
     def test_round_robin(self):
         self.bridge(("a",), addresses=("h:1", "h:2"), round_robin=True, restart_timeout=5)
         for port in (1, 2, 1):

@@ -125,6 +125,7 @@ class TestConnecting(FiveCase):
             remote = self.remote(answer)
             self.world.turn(2)
             self.assertTrue(remote.stream.closed, answer)
+            self.assertIn("(malformed CONNACK)", self.lines[-1])
             self.one.due = 1 << 29
 
     def test_a_will_that_is_not_taken_is_made_simpler(self):
