@@ -78,8 +78,7 @@ def take(reader, key, value):
             how = "text" if row[1] == "path" else row[1]
             setattr(bridges[-1], row[0], getattr(reader, how)(row[2:], value))
     except ValueError:
-        if bridges:
-            bridges[-1].is_wrong = True  # that is said once
+        reader.settings.connections[-1].is_wrong = True  # that is said once
         raise
     bridges[-1].lines.append((row[0], value))
 
@@ -166,16 +165,17 @@ def _check_path(value):
 
 
 def _begin(reader, bridges, value):
-    name = reader.text((), value)
-    if name in [each.name for each in bridges]:
-        raise ValueError("a name that no earlier connection has")
+    is_taken = value in [each.name for each in bridges]
     if not bridges:
         reader.settings.connections = bridges = []
-    one = _options().options(name)
+    one = _options().options(value or "?")  # also if that is wrong: the lines below are its own
     one.at = reader.at
     one.lines = []
     one.place = reader.place(reader.at)
     bridges.append(one)
+    reader.text((), value)
+    if is_taken:
+        raise ValueError("a name that no earlier connection has")
 
 
 def _hosts(reader, bridges, value):

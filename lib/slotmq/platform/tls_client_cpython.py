@@ -67,7 +67,12 @@ def _set_key(context, identity, key):
 def reason(error):
     """An error of TLS as text."""
     texts = [getattr(error, name, None) for name in ("verify_message", "reason", "strerror")]
-    return str((*filter(None, texts), error)[0]).replace("_", " ").lower().rstrip(".")
+    return (
+        str((*filter(None, texts), *error.args[-1:], error)[0])
+        .replace("_", " ")
+        .lower()
+        .rstrip(".")
+    )
 
 
 class Pipe:
