@@ -262,10 +262,10 @@ class TestKeys(unittest.TestCase):
     def test_each_mistake_is_one_line(self):
         """Of the whole file at once, and the start finds no other one."""
         begin = "connection up\n"
-        nameless = "connection\n" + TWO, 1, "a value"
-        twice = begin + TWO + begin + TWO, 4, "no earlier connection"
         found = [(begin + lines, line, part) for lines, line, part in MISTAKES]
-        for lines, line, part in [*found, nameless, twice]:
+        found.append(("connection\n" + TWO, 1, "a value"))
+        found.append((begin + TWO + begin + TWO, 4, "no earlier connection"))
+        for lines, line, part in found:
             text = lines.replace("{L}", "x" * 300).replace("{M}", "u" * 70000)
             with self.assertRaises(ConfError) as caught:
                 mosquitto_conf.load(scratch.write(text), LIMITS)
