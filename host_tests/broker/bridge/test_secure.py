@@ -241,7 +241,7 @@ def test_the_first_address_is_taken_again_only_when_it_answers_over_tls(
             assert (one.losses, len(second.came)) == (0, 1)
         first = Server(elsewhere, port=port)
         stack.callback(first.close)
-        turn_until(lambda: one.address == 0 and one.text() == "up")
+        turn_until(lambda: len(first.came) == 2 and one.text() == "up")
         assert (len(first.came), len(second.came)) == (2, 1)
 
 
