@@ -70,7 +70,7 @@ def _ingest(engine: Engine, lines: Manifest, harvest: Folder, lake: Lake) -> Tak
     late = lacks[QUARANTINE] - lacks[BRONZE]  # a run was killed between its two transactions
     for wanted in (late, waiting[BRONZE].keys(), tables[BRONZE]):
         files, failed = _read(engine, lines, harvest, lake, wanted)
-        found += [file for file in files if wanted is not late or _is_bad(file)]
+        found += [file for file in files if wanted is not late or file.table == QUARANTINE.name]
         unread |= failed
     name, mark = f"harvest-{lines.id}", _mark(lines, count)
     for table in tables:
@@ -125,10 +125,6 @@ def _read(
         bundles = [bundle for bundle in bundles if bundle.line not in unread]
 
 
-def _is_bad(file: File) -> bool:
-    return file.table == QUARANTINE.name
-
-
 def _growing(harvest: Folder) -> dict[Key, Path]:
     """The segments that boards are still writing, as far as they were fetched (live)."""
     found = {}
@@ -157,7 +153,7 @@ def _open_ones(
         place = Place(file.name, -1, 0, int(file.stat().st_mtime * 1000))
         name = f"open-{key[1]:08x}-{key[2]:08x}-{len(data)}"
         some = written(lake.folder, decode_bytes(data, len(data), place, sealed=False), name)
-        fresh += [one for one in some if not _is_bad(one)]
+        fresh += [one for one in some if one.table == BRONZE.name]
         old += [before] if before else []
     return fresh, old
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from .master import is_connect, is_here
 from .session import start
 
 _PACKAGES = ("slotmq_tools", "slotmq", "slotmq_boards")
@@ -25,8 +24,9 @@ _DATA = (".py", ".toml", ".json", ".tsv", ".html")
 def session(master: str | None, settings: dict[str, str] | None = None) -> SparkSession:
     """As session.start, for any master."""
     spark = start(master, settings)
-    has_it = spark.conf.get("spark.submit.pyFiles", "") or is_here(spark.conf.get("spark.master"))
-    if is_connect(master) or not has_it:
+    is_here = (spark.conf.get("spark.master") or "local").startswith("local")
+    has_it = is_here or spark.conf.get("spark.submit.pyFiles", "")
+    if (master or "").startswith("sc://") or not has_it:
         folder = Path(tempfile.mkdtemp(prefix="slotmq-"))
         spark.addArtifacts(str(archive(folder / "slotmq.zip")), pyfile=True)
     return spark

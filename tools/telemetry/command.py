@@ -122,7 +122,7 @@ def ingest(harvest: str, tables: str, master: str | None) -> None:
         build.check(lake)
         with steps.step("bronze", runner) as told:
             taken = bronze.ingest(runner, Folder(harvest), lake)
-            told.say(f"{lines.bundles(taken.first)} new bundles, {there} in total")
+            told.text = f"{lines.bundles(taken.first)} new bundles, {there} in total"
     if there:
         _build(runner, lake)
     for text in taken.unread[:_SHOWN]:
@@ -152,7 +152,7 @@ def _build(runner: Engine, lake: Lake) -> None:
 
     for name, make in (("silver", build.build_silver), ("gold", build.build_gold)):
         with steps.step(name, runner) as told:
-            told.say(f"{count(make(runner, lake), 'board')} with something new")
+            told.text = f"{count(make(runner, lake), 'board')} with something new"
     for text in build.warnings(lake):
         click.echo(f"Warning: {text}", err=True)
 

