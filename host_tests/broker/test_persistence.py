@@ -58,6 +58,22 @@ def board(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def test_a_board_with_a_bridge_starts_again(keep: Keep, come: Come, board: str) -> None:
+    """What reads the journal leaves the heap before what begins the next one."""
+    bridge = ("connection up", "address 127.0.0.1:9", "topic s/# out 1", "limit queued 40")
+    lines = (
+        ("limit message_bytes 4096", "max_session_share 75", *bridge)
+        if board != "HOST"
+        else bridge
+    )
+    run, address = keep(*lines)
+    come(address, "reader").subscribe("t/#", qos=1)
+    for _ in range(2):
+        run.stop()
+        run, address = keep(*lines)
+        come(address, "reader", present=True)
+
+
 def test_sessions_and_messages_survive_a_kill(keep: Keep, come: Come) -> None:
     run, address = keep()
     reader = come(address, "reader")

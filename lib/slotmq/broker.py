@@ -257,8 +257,10 @@ class Broker:
 
     def turn(self, timeout_ms=250):
         """One turn of the loop: wait for at most this time, then handle what was received."""
-        # On MicroPython the loop puts its own in place of this one.
-        self._loop().turn(timeout_ms)
+        loop = self.loop
+        if loop is None:
+            loop = self._loop()
+        loop.turn(timeout_ms)
 
     def run(self):
         """Run turns until stop(), then publish or store the wills and close all sockets."""

@@ -25,8 +25,6 @@ _QUEUES = const(66)
 def make(broker):
     """Make the broker's loop."""
     broker.loop = Loop(broker, make_poller(broker), clock)
-    if MICROPYTHON:
-        broker.turn = broker.loop.turn  # found in one look-up
 
 
 def listen(broker, host, port, most, options):

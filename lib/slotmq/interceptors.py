@@ -27,7 +27,7 @@
 # else may_connect, may_publish and may_subscribe do, which the handlers call. Loaded on demand
 # when an interceptor is made, so a broker without one has no code for them. Owns nothing.
 # Allocates.
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import const
 
 _EACH_TURN = const(4)  # of Connections.counts
 _WHOLE = const(5)
@@ -187,8 +187,6 @@ def _guard(loop):
         run()
 
     loop.turn = turn_once
-    if MICROPYTHON:
-        loop.broker.turn = turn_once
     loop.run = run_once
 
 

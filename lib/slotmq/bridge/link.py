@@ -35,6 +35,7 @@ _TIMED_OUT = const(8)
 _ACCEPTED = const(15)
 _OK = const(0)
 _EMFILE = const(24)
+_START = const(2)
 _BODY = const(3)
 _END = const(4)
 _TOTAL = const(5)
@@ -497,7 +498,7 @@ class Bridge:
     def answer(self, pkt, buf):
         """SUBACK, UNSUBACK or PINGRESP; a result."""
         at = pkt[_BODY]
-        first = buf[at - 2]
+        first = buf[pkt[_START]]
         if first == 0xD0:
             self.pong = self.broker.now
             return _OK

@@ -86,6 +86,7 @@ def _start(app, broker):
         borrow("recorder.start", "start", app)
     if restorer:
         settle(broker, restorer)
+        restorer = None  # its code need not stay beside that of begin()
     if newest or medium.is_foreign:
         _log_counts(broker)
     ondemand.tick(_LONG)

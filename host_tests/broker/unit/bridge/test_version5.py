@@ -1,7 +1,18 @@
 """A bridge that speaks MQTT 5.0, and what the other broker's CONNACK allows."""
 
 from bridge_case import BridgeCase
-from packets import DISCONNECT, PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, packet, subscribe
+from packets import (
+    DISCONNECT,
+    PUBACK,
+    PUBCOMP,
+    PUBREC,
+    PUBREL,
+    ack,
+    connect,
+    packet,
+    section,
+    subscribe,
+)
 from packets import publish as publish3
 from packets5 import publish, read_publish
 
@@ -44,6 +55,22 @@ class FiveCase(BridgeCase):
 
 
 class TestConnecting(FiveCase):
+    def test_a_suback_with_a_long_reason_is_counted_too(self):
+        for number, size in enumerate((100, 200, 300)):  # 200: a length that begins with 0xD0
+            one = self.bridge5(("a/#", "in", 1), remote_clientid=f"c{number}")
+            remote = self.remote(accept())
+            (asked,) = [data for data in remote.packets() if data[0] == 0x82]
+            reason = section(b"\x1f" + bytes((size >> 8, size & 255)) + b"r" * size)
+            remote.send(packet(0x90, asked[2:4] + reason + b"\x87"))
+            self.wait(25)
+            text = "Bridge 'up': the other broker does not grant 'a/#' (0x87, not authorized)."
+            self.assertIn(text, self.lines)
+            self.assertFalse(remote.stream.closed)
+            self.lines.clear()
+            one.due = 1 << 29
+            self.broker.end(one.conn, 9)
+            self.world.turn(3)
+
     def test_it_says_why_it_leaves_also_with_prefixes(self):
         """Then the connection lingers, and is half closed."""
         for more in ((), ("", "far/")):
