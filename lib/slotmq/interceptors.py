@@ -27,10 +27,9 @@
 # else may_connect, may_publish and may_subscribe do, which the handlers call. Loaded on demand
 # when an interceptor is made, so a broker without one has no code for them. Owns nothing.
 # Allocates.
+from slotmq.platform import heap
 from slotmq.platform.runtime import const
 
-_EACH_TURN = const(4)  # of Connections.counts
-_WHOLE = const(5)
 _CONNECT = const(1)
 _CONNACK_TYPE = const(2)
 _PUBLISH_TYPE = const(3)
@@ -62,7 +61,8 @@ def recorder(broker, one):
     if five:
         one.inner_handlers5 = five.handlers
         five.handlers = _with(five.handlers, one.publish, _PUBLISH_TYPE)
-    _at_end(loop, one)
+    one.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = one.finish_turn
     one.inner_close = loop.close
     loop.close = one.close
 
@@ -92,7 +92,8 @@ def hooks(broker, one):
         one.inner_finish_turn = clients.inner_finish_turn
         clients.inner_finish_turn = one.finish_turn
     else:
-        _at_end(loop, one)
+        one.inner_finish_turn = loop.finish_turn
+        loop.finish_turn = one.finish_turn
 
 
 def publishers(broker, one):
@@ -113,7 +114,8 @@ def in_process(broker, one):
     broker.in_process = one
     one.inner_poller = loop.poller
     loop.poller = one
-    _at_end(loop, one)
+    one.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = one.finish_turn
 
 
 def bridges(broker, one):
@@ -142,8 +144,8 @@ def bridges(broker, one):
     five.goodbye = one.goodbye
     one.inner_poller = loop.poller
     loop.poller = one
-    _at_end(loop, one)
-    loop.conns.counts[_EACH_TURN] += 1
+    one.inner_finish_turn = loop.finish_turn
+    loop.finish_turn = one.finish_turn
     one.inner_close = loop.close
     loop.close = one.close
 
@@ -152,14 +154,8 @@ def log_topics(broker, one):
     """Let the log publish at the end of a turn. Its place among the others does not matter."""
     loop = broker._loop()
     loop.log_topics = one
-    _at_end(loop, one)
-
-
-def _at_end(loop, one):
-    # From now on a turn ends with one.finish_turn().
     one.inner_finish_turn = loop.finish_turn
     loop.finish_turn = one.finish_turn
-    loop.conns.counts[_WHOLE] = 1
 
 
 def _with(handlers, by, *types):
@@ -172,15 +168,18 @@ def _with(handlers, by, *types):
 def _guard(loop):
     """From now on turn() and run() raise RuntimeError within a turn.
 
-    Their frames are as small as Loop.turn()'s."""
+    They use no more stack than Loop's, and before the lock no more frame (see Loop.turn)."""
     from slotmq.embed import publishing  # it is loaded already
 
-    turn = loop.turn
     run = loop.run
 
-    def turn_once(timeout_ms=250):
+    def turn_once(timeout_ms):
         publishing.in_turn() and _refuse()
-        turn(timeout_ms)
+        heap.lock()
+        try:
+            loop._turns(timeout_ms)
+        finally:
+            heap.unlock()
 
     def run_once():
         publishing.in_turn() and _refuse()

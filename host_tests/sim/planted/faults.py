@@ -232,9 +232,9 @@ FAULTS = (
     ),
     Fault(
         "time jumps when the clock wraps",
-        "fast/pump_cpython.py",
-        "ticks_ms() - counts[_LAST_MS] & _MS_BITS",
-        "abs(ticks_ms() - counts[_LAST_MS])",
+        "net/loop.py",
+        "self.ticks_diff(now, self.last_ms)",
+        "(now - self.last_ms)",
     ),
     Fault(
         "the keep-alive timeout is shorter than 1.5 times the interval",

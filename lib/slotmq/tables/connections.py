@@ -70,11 +70,7 @@ class Connections:
         self.tx_limit = i32(n)
         self.out = bytearray(n)
         self.dirty = u16(2 * n)  # twice as many: one may be flushed and filled again in a turn
-        # [dirty connections, QoS 0 messages placed, and the loop's: when broker.now was right (30
-        # bits of ms), the connection that is served or -1, reasons why it must finish each turn:
-        # connections that are paused, bridges; must it finish each in which something happened?]
-        self.counts = i32(6)
-        self.counts[3] = -1
+        self.counts = i32(2)  # [dirty connections, QoS 0 messages placed]
         self.chunked_msg = u16(n, _NONE)
         self.chunked_off = i32(n)  # bytes of it already in tx
         self.chunked_id = u16(n)  # packet id that must still be placed, or 0
