@@ -108,11 +108,15 @@ class Paho:
         with contextlib.suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
         self.expect_closed()
-        self.client.loop_stop()
+        self._stop()
 
     def leave(self) -> None:
         self.client.disconnect()
+        self._stop()
+
+    def _stop(self) -> None:
         self.client.loop_stop()
+        self.client._reset_sockets()  # paho leaves a pair of its own to the garbage collector
 
     def _call_back(self) -> None:
         client = self.client
