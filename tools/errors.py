@@ -1,4 +1,4 @@
-"""ToolError, and how text from outside (topics, file names) is made safe to print."""
+"""ToolError, and what is printed: text from outside (topics, file names), and counts."""
 
 
 class ToolError(Exception):
@@ -13,3 +13,8 @@ def shown(value: object) -> str:
 
 def _escaped(one: str) -> str:
     return one.encode("unicode_escape").decode()
+
+
+def count(number: int, what: str) -> str:
+    """So many of them, in words: 1 board, 2,000 boards."""
+    return f"{number:,} {what}" + "s" * (number != 1)

@@ -45,6 +45,10 @@ every("tbody td").forEach((td) => { // on a phone a row is a list
 
 const cell = (row, at) => {
   const text = row.cells[at].textContent.trim();
+  if (/^(less than )?(\d+ (d|h|min|s) ?)+$/.test(text)) { // 1 d 12 h
+    const parts = text.matchAll(/(\d+) (\w+)/g), seconds = { d: 86400, h: 3600, min: 60, s: 1 };
+    return [...parts].reduce((sum, [, count, unit]) => sum + count * seconds[unit], 0);
+  }
   const number = Number(text.replaceAll(",", ""));
   return text === "" ? null : Number.isNaN(number) ? text : number;
 };

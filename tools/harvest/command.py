@@ -13,11 +13,11 @@ from ..deploy.options import cafile as cafile_option
 from ..deploy.options import password_file as password_file_option
 from ..deploy.options import port as port_option
 from ..deploy.options import user as user_option
-from ..errors import ToolError, shown
+from ..errors import ToolError, count, shown
 from ..progress import bar
 
 if TYPE_CHECKING:
-    from .collect import Done, Report
+    from .collect import Report
     from .manifest import Manifest
     from .network import Ring
 
@@ -122,7 +122,7 @@ def _network(
             _set_time(ring)
         source = f"mqtt://{address[0]}:{address[1]}"
         with bar("harvest") as done:
-            report = collect.over_network(ring, boards, Store(manifest), source, _safe(done))
+            report = collect.over_network(ring, boards, Store(manifest), source, done)
     finally:
         ring.close()
     _print_report(report)
@@ -149,7 +149,7 @@ def _usb(device: str | None, delete: bool, location: str | None, manifest: Manif
         try:
             with bar("harvest") as done:
                 report = collect.over_usb(
-                    Files(line, location), Store(manifest), found, _safe(done), delete=delete
+                    Files(line, location), Store(manifest), found, done, delete=delete
                 )
         finally:
             line.reset()
@@ -164,7 +164,7 @@ def _copies(folder: Path, manifest: Manifest) -> Report:
 
     with bar("harvest") as done:
         source = f"file:{folder.absolute()}"
-        report = collect.from_copies(Copies(folder), Store(manifest), source, _safe(done))
+        report = collect.from_copies(Copies(folder), Store(manifest), source, done)
     _print_report(report)
     return report
 
@@ -173,7 +173,7 @@ def _compact(manifest: Manifest) -> None:
     from . import compact
 
     with bar("compact") as done:
-        gone, fresh = compact.compact(manifest, _safe(done))
+        gone, fresh = compact.compact(manifest, done)
     if not gone:
         click.echo(
             "nothing to compact: small bundles stay until they have 8 MB together, or until half"
@@ -181,11 +181,6 @@ def _compact(manifest: Manifest) -> None:
         )
     else:
         click.echo(f"bundles removed: {gone}, written: {fresh}")
-
-
-def _safe(done: Any) -> Done:
-    """A progress bar that stays below 100 % until the work is done."""
-    return lambda percent: done(min(99.0, percent))
 
 
 def _print_report(report: Report) -> None:
@@ -198,4 +193,6 @@ def _print_report(report: Report) -> None:
         click.echo("nothing new")
     for line in report.lines:
         records = sum(max(0, each.last - each.first + 1) for each in line.segments)
-        click.echo(f"{line.path}: {len(line.segments)} segments, {records:,} records")
+        click.echo(
+            f"{line.path}: {count(len(line.segments), 'segment')}, {count(records, 'record')}"
+        )

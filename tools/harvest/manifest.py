@@ -12,7 +12,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -233,9 +233,11 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[Manifest]:
-    """The folder's manifest, while nobody else harvests into it."""
+    """The folder's manifest, while nobody else harvests into it. A folder that is new, and in
+    which nothing has come when the block fails, is not left behind."""
     try:
-        if (folder / "bronze").exists() and not (folder / NAME).exists():
+        is_new = not (folder / NAME).exists()
+        if is_new and (folder / "bronze").exists():
             raise ToolError(f"{folder} is a folder of tables; a harvest needs a folder of its own")
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("w") as lock:
@@ -244,8 +246,24 @@ def locked(folder: Path) -> Iterator[Manifest]:
             except BlockingIOError:
                 raise ToolError(f"{folder}: another harvest is running there") from None
             with closing(_made(folder / NAME)) as lines:
-                yield Manifest(folder, lines)
+                found = Manifest(folder, lines)
+                try:
+                    yield found
+                except BaseException:
+                    if is_new and not found.count():
+                        _remove(folder)
+                    raise
     except OSError as error:
         raise ToolError(f"{error.filename or folder}: {error.strerror}") from None
     except sqlite3.Error as error:
         raise ToolError(f"{folder / NAME}: {error}") from None
+
+
+def _remove(folder: Path) -> None:
+    """If there are no pieces of segments in it."""
+    with suppress(OSError):
+        if (folder / "partial").exists():
+            (folder / "partial").rmdir()
+        (folder / NAME).unlink()
+        (folder / ".lock").unlink()
+        folder.rmdir()

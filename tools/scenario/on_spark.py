@@ -20,9 +20,9 @@ def rows(master: str, work: Work, seeds: range) -> list[Row]:
     """A row for each seed and point of the grid, in order."""
     if util.find_spec("pyspark") is None:
         raise ToolError("--spark needs Spark: `pip install 'slotmq[telemetry]'`")
-    from ..telemetry.cluster import session
+    from ..telemetry import session
 
-    spark = session(master)
+    spark = session.start(master)
     try:
         return rows_in(spark, work, seeds)
     finally:

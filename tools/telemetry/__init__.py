@@ -1,9 +1,7 @@
 """`slotmq telemetry`: makes tables of recordings: bundles -> bronze -> silver -> gold -> report.
 
 commands
-    command.py         ingest, build, report
-    more_commands.py   live, optimize, sql, pack
-    demo.py            the demo
+    command.py         all
 reading
     decode.py          the decoder: segments to Arrow batches
     manifest.py        the bundles of a harvest folder, divided into tasks (harvest/segments.py
@@ -32,6 +30,6 @@ clocks and losses of one board
 live
     live.py            harvests again and again, and makes tables of what has come
 Spark
-    session.py, master.py, cluster.py, submit.py   session, executors, spark-submit
+    session.py, cluster.py, submit.py   session, executors, spark-submit
 season/                recordings of simulated boards, for the demo and tests
 """

@@ -4,7 +4,7 @@ A file of silver is called by a hash of the files of bronze and quarantine that 
 and one of gold by a hash of those of silver: so what is up to date shows by the names of the
 files (one that several were put together to counts as these), and a run that was killed is simply
 repeated. The last table that a step commits (messages, boards) has a file for each board that is
-done.
+done, and a mark of all that it was made of.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ def build_silver(engine: Engine, lake: Lake) -> int:
     with lake.locked("silver"):
         told = corrections.read(lake.folder).items()
         corrected = {board: sorted(boots.items()) for board, boots in told}
-        sources = _of_boards(lake, (BRONZE, QUARANTINE))
-        return _build(engine, lake, sources, SILVER, make_silver, corrected)
+        return _build(engine, lake, (BRONZE, QUARANTINE), SILVER, make_silver, corrected)
 
 
 def build_gold(engine: Engine, lake: Lake) -> int:
@@ -72,8 +71,7 @@ def build_gold(engine: Engine, lake: Lake) -> int:
         return 0  # nothing was readable yet
     called = {board: astuple(named) for board, named in names.read(lake.folder).items()}
     with lake.locked("gold"):
-        sources = _of_boards(lake, SILVER.values())
-        return _build(engine, lake, sources, GOLD, make_gold, called)
+        return _build(engine, lake, SILVER.values(), GOLD, make_gold, called)
 
 
 def check(lake: Lake) -> None:
@@ -108,11 +106,14 @@ def _of_boards(lake: Lake, tables: Iterable[Table]) -> dict[str, Source]:
 
 
 def _build(
-    engine: Engine, lake: Lake, sources: dict[str, Source], tables: dict[str, Table],
+    engine: Engine, lake: Lake, of: Iterable[Table], tables: dict[str, Table],
     make: Any, known: Mapping[str, Any],
 ) -> int:  # fmt: skip
     *_, last = tables.values()
-    there = {stem(path) for path in lake.files(last)}
+    mark = {"made-of": _mark(lake, of, known)}
+    if lake.marked(last, "made-of") == mark["made-of"]:
+        return 0
+    sources, there = _of_boards(lake, of), {stem(path) for path in lake.files(last)}
     work: list[Work] = []
     for board, source in sorted(sources.items()):
         told = known.get(board)
@@ -122,21 +123,33 @@ def _build(
     if work:
         task: Task = partial(make, lake.folder)
         made = engine.run(task, work, sum(sources[each["board"]].size for each in work))
-        _commit(lake, tables.values(), {each["board"] for each in work}, made)
+        _commit(lake, tables.values(), {each["board"] for each in work}, made, mark)
+    elif there:
+        lake.commit(last, (), (), mark)
     return len(work)
 
 
-def _commit(lake: Lake, tables: Iterable[Table], boards: set[str], made: list[File]) -> None:
-    """Of these boards what was made replaces what was there."""
+def _mark(lake: Lake, of: Iterable[Table], known: Mapping[str, Any]) -> int:
+    """Of all that tables are made of: where it is the same, no file need be looked at."""
+    found = [(t.metadata().id, t.version()) for t in map(lake.open, of) if t]
+    text = repr((_MADE, found, sorted(known.items())))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
+
+
+def _commit(
+    lake: Lake, tables: Iterable[Table], boards: set[str], made: list[File], mark: dict[str, int]
+) -> None:
+    """Of these boards what was made replaces what was there; the last table gets the mark."""
     by_table: dict[str, list[File]] = defaultdict(list)
     for file in made:
         by_table[file.table].append(file)
+    *_, last = tables
     for table in tables:
         whose = "recorder" if table is BRIDGED else "board"
         added = {file.path for file in by_table[table.name]}
         there = {path for path in lake.files(table) if board_of(path, whose) in boards}
         new = [file for file in by_table[table.name] if file.path not in there]
-        lake.commit(table, new, sorted(there - added))
+        lake.commit(table, new, sorted(there - added), mark if table is last else {})
 
 
 def read(

@@ -1,10 +1,11 @@
-"""`slotmq telemetry`: the group of commands, and those from a harvest to a report. Spark is loaded
-only where there is much to do."""
+"""`slotmq telemetry`: the commands from a harvest to a report. What one needs is imported when it
+is called; Spark is loaded only where there is much to do."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from functools import cache
 from importlib import util
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import ToolError
-from . import demo, more_commands
-from . import master as masters
+from ..deploy.options import Address, login, reached
+from ..deploy.options import cafile as cafile_option
+from ..deploy.options import password_file as password_file_option
+from ..deploy.options import user as user_option
+from ..errors import ToolError, count
+from ..progress import bar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from .lake import Lake
 
 _FOR_TABLES = ("pyarrow", "deltalake", "cbor2")
+_FOR_PAGES = (*_FOR_TABLES, "altair", "jinja2", "vl_convert")
 _SHOWN = 5  # bundles that cannot be read
 _NAMES = {
     "pyspark": "Spark",
@@ -30,8 +35,14 @@ _NAMES = {
     "pyarrow": "a file of a table",
     "deltalake": "Delta",
 }
-_harvest = click.argument("harvest", type=more_commands.anywhere)
-_lake = click.argument("tables", type=more_commands.anywhere)
+# How the rows of a table are called.
+_ROWS = {"bronze": "record", "quarantine": "in quarantine", "silver/messages": "message"}
+_folder = click.Path(path_type=Path, file_okay=False)
+_anywhere = click.Path(file_okay=False)  # or s3://BUCKET/PATH
+_lake = click.argument("tables", type=_anywhere)
+_master = click.option(
+    "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
+)
 
 
 class OneLine(click.Group):
@@ -71,88 +82,107 @@ def telemetry() -> None:
     """
 
 
-def session(master: str | None) -> SparkSession:
-    """A Spark session; ToolError if something that it needs is missing."""
-    installed("pyspark", *_FOR_TABLES)
-    from . import cluster
-
-    begun = time.monotonic()
-    made = cluster.session(master)
-    click.echo(f"Spark started in {time.monotonic() - begun:.1f} s", err=True)
-    return made
-
-
-def installed(*names: str) -> None:
+def _installed(*names: str) -> None:
     """ToolError if one of these packages is not installed."""
-    missing = [name for name in names if util.find_spec(name) is None]
-    if missing:
-        names_missing = " and ".join(missing)
-        raise ToolError(f"{names_missing} not installed: pip install 'slotmq[telemetry]'")
+    if missing := " and ".join(name for name in names if util.find_spec(name) is None):
+        raise ToolError(f"{missing} not installed: pip install 'slotmq[telemetry]'")
 
 
-def engine(master: str | None) -> Engine:
-    """Spark where there is much to do, or where a master is named."""
-    installed(*_FOR_TABLES)
+def _session(master: str | None) -> SparkSession:
+    _installed("pyspark", *_FOR_TABLES)
+    from . import session
+
+    return session.start(master)
+
+
+def _engine(master: str | None) -> Engine:
+    """Spark where there is much to do, or where a master is named. ToolError: it is none."""
+    _installed(*_FOR_TABLES)
     from .engine import Engine
 
     if master is not None:
-        masters.check(master)
+        _installed("pyspark")
+        from .session import check
+
+        check(master)
     is_named = master is not None or "SPARK_ENV_LOADED" in os.environ
-    return Engine(cache(lambda: session(master)), always=is_named)
+    return Engine(cache(lambda: _session(master)), always=is_named)
+
+
+def step(name: str, engine: Engine, work: Callable[[], str]) -> None:
+    """Do it, with a bar on a terminal; then say what it has done, how many rows that are, and how
+    long it took."""
+    begun = time.monotonic()
+    engine.rows.clear()
+    with bar(name) as engine.progress:
+        told = work()
+    rows = {table: number for table, number in engine.rows.items() if number}
+    named = [f"{rows[table]:,} {word}" if " " in word else count(rows[table], word)
+             for table, word in _ROWS.items() if table in rows]  # fmt: skip
+    if rows:
+        named = named or [count(sum(rows.values()), "row")]
+        told = f"{', '.join([told, *named])} in {time.monotonic() - begun:.1f} s"
+    click.echo(f"{name}: {told}")
 
 
 @telemetry.command()
-@_harvest
+@click.argument("harvest", type=_anywhere)
 @_lake
-@more_commands.master_option
+@_master
 def ingest(harvest: str, tables: str, master: str | None) -> None:
     """Add what is new in HARVEST to TABLES: bronze, silver and gold.
 
     Of silver and gold only the boards are made anew that have something new. Spark starts only
     if there is much to do, or with --master.
     """
-    runner = engine(master)
-    from . import bronze, build, manifest, steps
+    engine = _engine(master)
+    from . import bronze, build, manifest
     from .folder import Folder
     from .lake import Lake
 
+    unread: list[str] = []
     with manifest.opened(Folder(harvest)) as lines:
         there = lines.bundles()
         lake = Lake(tables).made()
         build.check(lake)
-        with steps.step("bronze", runner) as told:
-            taken = bronze.ingest(runner, Folder(harvest), lake)
-            told.text = f"{lines.bundles(taken.first)} new bundles, {there} in total"
+
+        def take() -> str:
+            taken = bronze.ingest(engine, Folder(harvest), lake)
+            unread.extend(taken.unread)
+            return f"{count(lines.bundles(taken.first), 'new bundle')}, {there:,} in total"
+
+        step("bronze", engine, take)
     if there:
-        _build(runner, lake)
-    for text in taken.unread[:_SHOWN]:
+        _build(engine, lake)
+    for text in unread[:_SHOWN]:
         click.echo(f"{harvest}/{text}", err=True)
-    if taken.unread:
-        count = len(taken.unread)
-        raise ToolError(f"{count} of the bundles cannot be read: the next ingest tries again")
+    if unread:
+        some = f"{len(unread):,} of the bundles"
+        raise ToolError(f"{some} cannot be read: the next ingest tries again")
 
 
 @telemetry.command()
 @_lake
-@more_commands.master_option
+@_master
 def build(tables: str, master: str | None) -> None:
     """Make silver and gold of what is new in bronze, as ingest does."""
-    runner = engine(master)
+    engine = _engine(master)
     from . import build
     from .lake import Lake
 
     lake = Lake(tables)
     build.check(lake)
-    _build(runner, lake)
+    _build(engine, lake)
 
 
-def _build(runner: Engine, lake: Lake) -> None:
-    from . import build, steps
-    from .report_sentences import count
+def _build(engine: Engine, lake: Lake) -> None:
+    from . import build
 
-    for name, make in (("silver", build.build_silver), ("gold", build.build_gold)):
-        with steps.step(name, runner) as told:
-            told.text = f"{count(make(runner, lake), 'board')} with something new"
+    def told(make: Callable[[Engine, Lake], int]) -> str:
+        return f"{count(make(engine, lake), 'board')} with something new"
+
+    step("silver", engine, lambda: told(build.build_silver))
+    step("gold", engine, lambda: told(build.build_gold))
     for text in build.warnings(lake):
         click.echo(f"Warning: {text}", err=True)
 
@@ -166,15 +196,119 @@ def _build(runner: Engine, lake: Lake) -> None:
               help="Only the boards of this site; repeatable [all].")  # fmt: skip
 def report(tables: str, file: Path, boards: tuple[str, ...], sites: tuple[str, ...]) -> None:
     """Write an HTML page with charts of gold to FILE. It needs no other file."""
-    installed(*_FOR_TABLES, "altair", "jinja2", "vl_convert")
+    _installed(*_FOR_PAGES)
     from . import report as page
     from .lake import Lake
     from .report_tables import Choice
 
-    choice = Choice(frozenset(boards), frozenset(sites))
-    page.write(Lake(tables), file, choice)
+    page.write(Lake(tables), file, Choice(frozenset(boards), frozenset(sites)))
     click.echo(f"report: {file}")
 
 
-for command in (demo.demo, *more_commands.COMMANDS):
-    telemetry.add_command(command)
+@telemetry.command(short_help="Make tables while boards record.")
+@click.argument("harvest", type=_folder)
+@_lake
+@click.option(
+    "--broker", "brokers", type=Address(), multiple=True, required=True,
+    help="The boards' broker; repeatable.",
+)  # fmt: skip
+@user_option
+@password_file_option
+@cafile_option
+@click.option(
+    "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable [all]."
+)
+@click.option("--once", is_flag=True, help="Read what is there now, then end.")
+@click.option("--every", type=click.FloatRange(0), default=5.0, show_default=True,
+              help="Seconds from one round to the next.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0), help="End after this time [at Ctrl-C].")
+@_master
+def live(
+    harvest: Path, tables: str, brokers: tuple[tuple[str, int], ...], user: str | None,
+    boards: tuple[str, ...], once: bool, every: float, seconds: float | None, master: str | None,
+    password_file: Any, cafile: str | None,
+) -> None:  # fmt: skip
+    """Harvest boards again and again into HARVEST, and make TABLES of what has come.
+
+    Started again, the command continues where it ended. A board that does not answer is left
+    out for a while, two minutes at most.
+    """
+    engine = _engine(master)
+    from .lake import Lake
+    from .live import Field, run
+
+    brokers = tuple(reached(each, cafile) for each in brokers)
+    field = Field(brokers, login(user, password_file, cafile), frozenset(boards))
+    run(field, harvest, Lake(tables), engine, None if once else every, seconds)
+
+
+@telemetry.command(short_help="Put small files together, and delete old ones.")
+@_lake
+@click.option("--hours", type=click.FloatRange(0), default=168, show_default=True,
+              help="How long readers may go on with an older version.")  # fmt: skip
+@_master
+def optimize(tables: str, hours: float, master: str | None) -> None:
+    """Put small files of bronze in TABLES together, and delete files that only versions older
+    than --hours have."""
+    engine = _engine(master)
+    from .lake import Lake
+    from .optimize import compact, vacuum
+    from .schemas import ALL, BRONZE
+
+    lake = Lake(tables)
+    lake.need(BRONZE)
+    click.echo(f"bronze: {count(compact(engine, lake), 'file')} put together")
+    for name, gone in vacuum(lake, ALL, hours):
+        click.echo(f"{name}: {count(gone, 'file')} deleted")
+
+
+@telemetry.command(short_help="Print SQL that makes views of the tables.")
+@_lake
+@click.option("--for", "dialect", type=click.Choice(("duckdb", "spark")), default="duckdb",
+              show_default=True, help="Whose SQL.")  # fmt: skip
+@click.option("--delta", "by_delta", is_flag=True,
+              help="Views that follow the tables: DuckDB needs its extension delta, Spark Delta's"
+              " jar.")  # fmt: skip
+def sql(tables: str, dialect: str, by_delta: bool) -> None:
+    """Print a view for each table of TABLES, of the files that it has now."""
+    _installed("pyarrow", "deltalake")
+    from . import views
+    from .lake import Lake
+    from .schemas import BRONZE
+
+    lake = Lake(tables)
+    lake.need(BRONZE)
+    for statement in views.statements(lake, dialect, by_delta=by_delta):
+        click.echo(statement)
+
+
+@telemetry.command(short_help="Write slotmq as an archive for spark-submit.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def pack(file: Path) -> None:
+    """Write the packages of slotmq to FILE (.zip), for `spark-submit --py-files`."""
+    from .cluster import archive
+
+    click.echo(f"{archive(file)}: {file.stat().st_size:,} bytes")
+
+
+@telemetry.command(short_help="Make tables and a report of ten days of a greenhouse.")
+@click.argument("folder", type=_folder)
+@click.pass_context
+def demo(ctx: click.Context, folder: Path) -> None:
+    """Write the recordings of three simulated boards, tables of them, and a report.
+
+    Everything is written to FOLDER, which must be empty or not exist.
+    """
+    from . import names
+    from .season import greenhouse
+
+    if folder.exists() and any(folder.iterdir()):
+        raise ToolError(f"{folder} is not empty")
+    _installed(*_FOR_PAGES)
+    bundles, tables = folder / "harvest", folder / "tables"
+    grown = greenhouse.grow(bundles, start=greenhouse.latest())
+    click.echo(f"greenhouse: {len(grown.taken):,} records of {len(greenhouse.NAMES)} boards")
+    tables.mkdir()
+    (tables / names.FILE).write_text(greenhouse.TOML)
+    ctx.invoke(ingest, harvest=bundles, tables=tables)
+    ctx.invoke(report, tables=tables, file=folder / "report.html")

@@ -166,7 +166,10 @@ class Lake:
         told = [Transaction(name, number) for name, number in marks.items()]
         try:
             if there is None:
-                there = DeltaTable.create(where, table.schema, partition_by=[*table.parts])
+                there = DeltaTable.create(
+                    where, table.schema, partition_by=[*table.parts],
+                    configuration={"delta.checkpointInterval": "10"},  # as Spark's Delta does
+                )  # fmt: skip
             there.create_write_transaction(
                 [*added, *gone], "append", there.schema(), [*table.parts],
                 commit_properties=CommitProperties(app_transactions=told),

@@ -13,7 +13,7 @@ as long, up to two minutes; others go on meanwhile.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +21,13 @@ from pathlib import Path
 import click
 
 from ..deploy.mqtt_client import Login
-from ..errors import ToolError, shown
+from ..errors import ToolError, count, shown
 from ..harvest import collect, network
 from ..harvest.manifest import locked
 from ..harvest.store import Store
 from . import bronze, build
 from .engine import Engine
 from .lake import Lake
-from .report_sentences import count
 from .schemas import BRONZE
 
 FIRST_S, SILENT_S = 5.0, 120.0  # until the next attempt, at first and at most
@@ -119,22 +118,26 @@ def say(text: str, *, err: bool = True) -> None:
 
 def run(
     field: Field, harvest: Path, lake: Lake, engine: Engine, every: float | None,
-    seconds: float | None = None, *, told: Callable[[str], None] = lambda _text: None,
+    seconds: float | None = None,
 ) -> None:  # fmt: skip
     """Until Ctrl-C, or after so many seconds; once, if `every` is None. ToolError if no broker
-    answers at the start."""
+    answers at the start; then nothing is left behind."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    build.check(lake.made())
-    with lake.locked("live"), closing(field), suppress(KeyboardInterrupt):
-        while True:
-            begun = time.monotonic()
-            field.fetch(harvest)
-            told(step(engine, harvest, lake))
-            now = time.monotonic()
-            if every is None or (deadline is not None and now >= deadline):
-                return
-            left = every - (now - begun) if deadline is None else min(every, deadline - now)
-            time.sleep(max(0.0, left))
+    build.check(lake)
+    with closing(field), suppress(KeyboardInterrupt):
+        begun = time.monotonic()
+        field.fetch(harvest)
+        with lake.made().locked("live"):
+            while True:
+                if told := step(engine, harvest, lake):
+                    say(told, err=False)
+                now = time.monotonic()
+                if every is None or (deadline is not None and now >= deadline):
+                    return
+                left = every - (now - begun) if deadline is None else min(every, deadline - now)
+                time.sleep(max(0.0, left))
+                begun = time.monotonic()
+                field.fetch(harvest)
 
 
 def step(engine: Engine, harvest: Path, lake: Lake) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import page
-from ..errors import ToolError
+from ..errors import ToolError, count
 from ..errors import shown as printable
 from . import report_charts as charts
 from . import report_sentences as said
@@ -23,7 +23,7 @@ from .report_tables import Choice, Tables, field_of
 
 Row = dict[str, Any]
 ROWS = 1000  # of a table
-_HEADS = {"seconds": "how long, s", "usual_s": "usual pause, s", "same": "equal values"}
+_HEADS = {"seconds": "how long", "usual_s": "usual pause", "same": "equal values"}
 LISTED = 2  # items in a cell
 LINES, QUANTITIES = 12, 24  # in a chart of lines, charts of readings
 FINE = 2 * series.DAY  # of less, charts have steps that are shorter than an hour
@@ -49,7 +49,7 @@ class _Report(Tables):
     def lines(self) -> Iterator[str]:
         messages = sum(row["messages"] for row in self.boards)
         known = [row for row in self.boots if row["first"]]
-        words = f"{said.count(len(self.boards), 'board')}, {said.count(messages, 'message')}"
+        words = f"{count(len(self.boards), 'board')}, {count(messages, 'message')}"
         if known:
             first, last = min(r["first"] for r in known), max(r["last"] for r in known)
             words += f", from {said.when(first)} to {said.when(last)}"
@@ -58,11 +58,11 @@ class _Report(Tables):
 
     def _lost(self) -> str:
         lost = sum(row["lost"] or 0 for row in self.boards)
-        known = f"{said.count(lost, 'record')} {'is' if lost == 1 else 'are'} known to be lost."
+        known = f"{count(lost, 'record')} {'is' if lost == 1 else 'are'} known to be lost."
         words = known if lost else "No record is known to be lost."
         if self.offs:
             words += (
-                f" The boards began anew {said.count(len(self.offs), 'time')}: up to"
+                f" The boards began anew {count(len(self.offs), 'time')}: up to"
                 " record_flush_interval (10 s unless set otherwise) before each power cut are not"
                 " recorded, and nothing tells how many records that were."
             )
@@ -277,12 +277,16 @@ def _section(
 ) -> page.Section:  # fmt: skip
     some = rows[:ROWS]
     heads = [head for head in heads if not some or any(shown(row[head]) for row in some)]
-    cells = [[shown(row[head]) for head in heads] for row in some]
+    cells = [[_cell(head, row[head]) for head in heads] for row in some]
     heads = [_HEADS.get(head, head.replace("_", " ")) for head in heads]
     return page.Section(
         title, words, charts=made, heads=heads, rows=cells,
         whose=[[row["board"]] if row["board"] else [] for row in some], more=len(rows) - len(some),
     )  # fmt: skip
+
+
+def _cell(head: str, value: Any) -> str:
+    return said.lasted(value) if value and head in ("seconds", "usual_s") else shown(value)
 
 
 def shown(value: Any) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..errors import count
 from ..errors import shown as printable
 from ..harvest.segments import TORN
 from .decode import UNREAD
@@ -23,6 +24,8 @@ def when(time: datetime) -> str:
 
 def lasted(seconds: float) -> str:
     """In two units at most."""
+    if 0 < seconds < 1:
+        return "less than 1 s"
     whole = max(0, round(seconds))
     parts = zip((86_400, 3600, 60, 1), ("d", "h", "min", "s"), strict=True)
     told: list[str] = []
@@ -33,10 +36,6 @@ def lasted(seconds: float) -> str:
         if len(told) == 2:
             break
     return " ".join(filter(None, told)) or "0 s"
-
-
-def count(number: int, what: str, many: str = "") -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {many or what + 's'}"
 
 
 def number(value: float) -> str:
@@ -181,11 +180,10 @@ def silences(rows: Iterable[Row]) -> Iterator[Said]:
     for (board, topic), some in sorted(found.items()):
         longest = max(some, key=lambda row: (not row["before"], row["seconds"]))
         more = f" and {count(len(some) - 1, 'other time')}" if len(some) > 1 else ""
-        usual = longest["usual_s"]
-        pause = lasted(usual) if usual >= 1 else "less than 1 s"
         to_the_end = "" if longest["before"] else ", up to the end of the recording"
         told = (
             f"{board}: {printable(topic)} was silent for {lasted(longest['seconds'])} from"
-            f" {when(longest['after'])}{to_the_end}{more}; it usually pauses for {pause}."
+            f" {when(longest['after'])}{to_the_end}{more}; it usually pauses for"
+            f" {lasted(longest['usual_s'])}."
         )
         yield (board,), told

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ..errors import count
 from . import report_charts as charts
-from . import report_sentences as said
 from . import report_series as series
 from .report_tables import OFF, Row, Tables
 
@@ -30,7 +30,7 @@ def states(tables: Tables) -> Iterator[Row]:
         state = charts.OFF if row["reasons"] == [OFF] else charts.LOST
         text = ", ".join(row["reasons"])
         if state == charts.LOST:
-            text = f"{said.count(row['lost'] or 0, 'record')}: {text}" if row["lost"] else text
+            text = f"{count(row['lost'] or 0, 'record')}: {text}" if row["lost"] else text
         if row["after"] < last and row["before"] > first:
             since, until = max(row["after"], first), min(row["before"], last)
             yield _state(row, state, since, until, text)

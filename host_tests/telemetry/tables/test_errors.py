@@ -82,6 +82,7 @@ def test_once_needs_a_board_that_announces_its_ring(tmp_path: Path) -> None:
         CliRunner().invoke(main, ["telemetry", *words, *more]) for more in ([], ["--board", "a"])
     ]
     run.stop()
+    assert not (tmp_path / "h").exists() and not (tmp_path / "tables").exists()
     for done, complaint in zip(found, ("announces recordings", "no board a"), strict=True):
         assert (
             done.exit_code == 1 and done.output.startswith("Error: ") and complaint in done.output
@@ -120,7 +121,7 @@ def test_a_folder_that_may_not_be_searched_is_one_line(
     monkeypatch.setattr(Path, "stat", refused)
     done = CliRunner().invoke(main, ["harvest", str(closed / "field"), "--from", str(card)])
     assert done.exit_code == 1
-    assert done.output == f"Error: {closed}/field/bronze: Permission denied\n"
+    assert done.output == f"Error: {closed}/field/MANIFEST.sqlite: Permission denied\n"
 
 
 def test_of_a_java_trace_the_cause_is_printed() -> None:

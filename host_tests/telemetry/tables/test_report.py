@@ -182,7 +182,7 @@ def test_a_short_recording_with_a_power_cut(tmp_path: Path) -> None:
     page = (tables / "page.html").read_text("utf-8")
     assert span(charts(page)[""]) < 130 and 3600 <= span(charts(page)["t"]) < 4000
     gaps = section(page, "When the boards recorded")
-    assert "<td>off or restarted</td>" in gaps and "<td>20</td>" in gaps
+    assert "<td>off or restarted</td>" in gaps and "<td>20 s</td>" in gaps
     assert "0 lost" not in page and "No record is known to be lost." in page
     assert "began anew 1 time: up to record_flush_interval (10 s" in page
     assert charts(page).keys() == {"", "t", "messages in 1 h"}  # a counter is not measured

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 from random import Random
 
@@ -70,6 +71,11 @@ def grow(folder: Path, lines: int = 0, seed: int = 1, start: int = START) -> Har
         _visit(harvest, board, start + DAYS * DAY)
     harvest.save()
     return harvest
+
+
+def latest() -> int:
+    """The start of the last ten days."""
+    return (int(time.time() * 1000) // DAY - DAYS) * DAY
 
 
 def _begin(board: Board, at: int) -> None:

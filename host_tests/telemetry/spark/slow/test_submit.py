@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,7 +56,7 @@ def test_two_workers_make_the_tables_of_the_truth(cluster: Cluster, tmp_path: Pa
 
 
 def test_a_session_of_spark_says_nothing_of_its_own(tmp_path: Path) -> None:
-    """Only the steps, and that Spark has started."""
+    """Only the steps."""
     lived = campaign.run(tmp_path / "harvest", SEASONS[:1])
     command = [sys.executable, "-m", "slotmq_tools.cli", "telemetry", "ingest", lived.folder,
                tmp_path / "tables", "--master", "local[1]"]  # fmt: skip
@@ -65,9 +64,7 @@ def test_a_session_of_spark_says_nothing_of_its_own(tmp_path: Path) -> None:
     ran = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True,
                          check=False)  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-3000:]
-    started, *steps = ran.stderr.splitlines()
-    assert re.fullmatch(r"Spark started in [0-9.]+ s", started)
-    assert all(re.fullmatch(r"(bronze|silver|gold): \d+ %", line) for line in steps), steps
+    assert ran.stderr == ""
     assert [line.partition(":")[0] for line in ran.stdout.splitlines()] == [
         "bronze", "silver", "gold",
     ]  # fmt: skip
