@@ -17,8 +17,9 @@ from slotmq_tools.cli import main
 from slotmq_tools.deploy import repl
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest import network
-from slotmq_tools.harvest.manifest import locked
+from slotmq_tools.harvest.manifest import Line, locked
 from slotmq_tools.harvest.store import Store
+from slotmq_tools.telemetry import manifest
 
 from .harvest.fake_board import FakeBoards
 from .harvest.recording import Recorder, records
@@ -97,6 +98,12 @@ class Folder:
         }
 
 
+def lines_of(folder: Path) -> list[Line]:
+    """What the manifest says, as the pipeline reads it."""
+    with manifest.opened(folder) as found:
+        return found.filled()
+
+
 def identities(*recorders: Recorder) -> set[tuple[str, int, int]]:
     """What the boards have now; the boot is in the header of each segment."""
     return {
@@ -115,7 +122,7 @@ def recorder(name: str = A, messages: int = 200, **options: Any) -> Recorder:
     return made
 
 
-class Line:
+class Cable:
     """A serial line whose board is MicroPython on this machine, in a folder of its own."""
 
     flash: Path
@@ -123,7 +130,7 @@ class Line:
     def __init__(self, _device: str) -> None:
         self.resets = 0
 
-    def __enter__(self) -> "Line":
+    def __enter__(self) -> "Cable":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -157,10 +164,10 @@ class Lab(Folder):
         super().__init__(tmp_path / "harvest")
         self.patch = patch
         patch.setattr(network, "_AGAIN_S", 0.3)
-        patch.setattr(repl, "Repl", Line)
+        patch.setattr(repl, "Repl", Cable)
         self.card, self.flash = tmp_path / "card", tmp_path / "flash" / "record"
         self.flash.mkdir(parents=True)
-        Line.flash = self.flash.parent
+        Cable.flash = self.flash.parent
         self._boards: list[FakeBoards] = []
 
     @cached_property

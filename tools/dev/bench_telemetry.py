@@ -120,7 +120,8 @@ def everybody() -> list[psutil.Process]:
 
 def plain(folder: Path) -> int:
     """The decoder in this process; -> the number of rows."""
-    parts = manifest.parts(manifest.read(folder))
+    with manifest.opened(folder) as found:
+        parts = manifest.parts(found.filled())
     return sum(
         batch.num_rows for some in parts for part in some for batch in frames_of(folder, part)
     )
@@ -128,7 +129,8 @@ def plain(folder: Path) -> int:
 
 def spark_decodes(spark: SparkSession, folder: Path) -> int:
     """The decoder in Spark's tasks, as for bronze, without writing; -> the number of rows."""
-    found = bronze.decode(in_spark(spark), Folder(folder), manifest.read(folder), None)
+    with manifest.opened(folder) as lines:
+        found = bronze.decode(in_spark(spark), Folder(folder), lines.filled(), None)
     return sum(file.rows for file in found)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from ..harvest.manifest import Line, Segment, locked
 from ..telemetry import build, manifest
 from ..telemetry.engine import Engine
-from ..telemetry.folder import Folder
 from ..telemetry.lake import File, Lake
 from ..telemetry.schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
@@ -56,7 +55,8 @@ def _harvest(folder: Path, boards: int, day: int) -> None:
 
 
 def _plan(folder: Path, first: int, count: int) -> None:
-    new = manifest.read(folder / "harvest", first)
+    with manifest.opened(folder / "harvest") as lines:
+        new = lines.filled(lines.lines(first))
     assert len(new) == count and sum(map(len, manifest.parts(new, 16 << 20))) == count
 
 
@@ -90,7 +90,7 @@ def _build(lake: Lake, boards: int) -> int:
 
 
 def _nothing(folder: Path, lake: Lake, lines: int) -> None:
-    with manifest.opened(Folder(folder / "harvest")) as there:
+    with manifest.opened(folder / "harvest") as there:
         assert there.count() == lines
     none = _Promise([])
     assert build.build_silver(none, lake) == build.build_gold(none, lake) == 0

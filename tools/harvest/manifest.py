@@ -127,11 +127,11 @@ class Manifest:
         asked = f"{_BUNDLES} where line >= ? and line < ? order by line"
         return [_line(row) for row in self._lines.execute(asked, (first, end))]
 
-    def filled(self, lines: Iterable[Line]) -> list[Line]:
-        """The same lines, with their segments."""
+    def filled(self, lines: Iterable[Line] | None = None) -> list[Line]:
+        """These lines with their segments; all by default."""
         asked = ("select board, boot, number, first, last, grown from segments where line = ?"
                  " order by place")  # fmt: skip
-        found = list(lines)
+        found = self.lines() if lines is None else list(lines)
         for line in found:
             line.segments = [Segment(*row) for row in self._lines.execute(asked, (line.line,))]
         return found

@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 from . import json_numbers
 from .schemas import GOLD
 
-HOUR_S = 3600
-HOUR_US, DAY_US = HOUR_S * 1_000_000, 86_400_000_000
+HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 QUIET_TIMES, QUIET_S, QUIET_OF = 5, 60, 5  # longer than usual, at least, of so many messages
 FLAT_COUNT, FLAT_S = 10, 3600
 DRIFT_COUNT, DRIFT_S, DRIFT_R2 = 20, 6 * 3600, 0.7
@@ -195,34 +194,34 @@ def _with_bridged(silver: Silver) -> pa.Table:
     return pa.concat_tables([found, others.select(names)])
 
 
-def traffic(board: str, sent: Sent) -> pa.Table:
-    """Messages and bytes of each topic in each hour."""
-    groups = Groups((sent.topic[sent.placed], sent.wall[sent.placed] // HOUR_US), 2)
+def traffic(board: str, sent: Sent, step: int = HOUR_US) -> pa.Table:
+    """Messages and bytes of each topic in each hour, or in steps of so many microseconds."""
+    groups = Groups((sent.topic[sent.placed], sent.wall[sent.placed] // step), 2)
     rows = sent.rows.filter(pa.array(sent.placed))
     size = pc.binary_length(rows.column("payload")).to_numpy().astype(np.int64)
     qos, retain = rows.column("qos").to_numpy(), rows.column("retain").to_numpy()
     topic, hour = (key[groups.starts] for key in groups.keys)
     return table("traffic", board, {
-        "topic": sent.topics.take(pa.array(topic)), "start": hour * HOUR_US,
+        "topic": sent.topics.take(pa.array(topic)), "start": hour * step,
         "messages": groups.counts, "bytes": groups.sum(size[groups.order]),
         "acknowledged": groups.sum((qos > 0)[groups.order].astype(np.int64)),
         "retained": groups.sum(retain[groups.order].astype(np.int64)),
-        "rate": groups.counts / HOUR_S,
+        "rate": groups.counts * 1_000_000 / step,
     })  # fmt: skip
 
 
-def readings(board: str, timed: Numbers) -> pa.Table:
-    """What each field of each topic was in each hour."""
-    groups = Groups((timed.topic, timed.field, timed.at // HOUR_US, timed.value), 3)
+def readings(board: str, timed: Numbers, step: int = HOUR_US) -> pa.Table:
+    """What each field of each topic was in each hour, or in steps of so many microseconds."""
+    groups = Groups((timed.topic, timed.field, timed.at // step, timed.value), 3)
     topic, field, hour, _ = (key[groups.starts] for key in groups.keys)
     value = groups.keys[3]
     return table("readings", board, {
         "topic": timed.topics.take(pa.array(topic)), "field": timed.fields.take(pa.array(field)),
-        "start": hour * HOUR_US, "count": groups.counts,
+        "start": hour * step, "count": groups.counts,
         "min": value[groups.starts], "max": value[groups.ends],
         "mean": groups.sum(value) / groups.counts,
         **{f"p{part}": _percentile(groups, value, part) for part in (10, 50, 90)},
-        "rate": groups.counts / HOUR_S,
+        "rate": groups.counts * 1_000_000 / step,
     })  # fmt: skip
 
 

@@ -1,8 +1,5 @@
-"""Reads the manifest of a harvest folder, and divides its bundles into the work of tasks.
-
-A line is written when its bundle is safe, so a bundle without a line does not count. The number of
-a line is the offset of the stream that Spark reads. (harvest/manifest.py has the file.)
-"""
+"""The manifest of a harvest folder here or in an object store (harvest/manifest.py reads it), and
+its bundles divided into the work of tasks."""
 
 from __future__ import annotations
 
@@ -33,8 +30,9 @@ class Part(NamedTuple):
 
 
 @contextmanager
-def opened(folder: Folder) -> Iterator[Manifest]:
+def opened(where: Folder | Path) -> Iterator[Manifest]:
     """The manifest, to read only; of an object store a copy of it."""
+    folder = Folder(where)
     with tempfile.TemporaryDirectory(prefix="slotmq-") as here:
         file = Path(here if folder.is_remote else folder, NAME)
         try:
@@ -47,18 +45,6 @@ def opened(folder: Folder) -> Iterator[Manifest]:
             raise ToolError(f"{folder} is not a harvest folder: it has no {NAME}")
         with manifest.opened(folder.url, file) as found:
             yield found
-
-
-def read(folder: Folder | Path, first: int = 0, last: int | None = None) -> list[Line]:
-    """The lines from `first` up to, not including, `last`."""
-    with opened(Folder(folder)) as found:
-        return found.filled(found.lines(first, last))
-
-
-def count(folder: Folder) -> int:
-    """How many lines there are."""
-    with opened(folder) as found:
-        return found.count()
 
 
 def parts(lines: Sequence[Line], limit: int = TASK_BYTES) -> Iterator[list[Part]]:

@@ -7,7 +7,7 @@ values of charts are in report_series.py, findings in report_sentences.py.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ ROWS = 1000  # of a table
 _HEADS = {"seconds": "how long", "usual_s": "usual pause", "same": "equal values"}
 LISTED = 2  # items in a cell
 LINES, QUANTITIES = 12, 24  # in a chart of lines, charts of readings
-FINE = 2 * series.DAY  # of less, charts have steps that are shorter than an hour
 
 
 def write(lake: Lake, file: Path, choice: Choice = Choice()) -> None:  # noqa: B008
@@ -186,28 +185,9 @@ class _Report(Tables):
                 r["count"] for r in rows if r["board"] == name))[:LINES]  # fmt: skip
             told += f" ({LINES} boards)"
             rows = [row for row in rows if row["board"] in names]
-        since, until = min(r["start"] for r in rows), max(r["start"] for r in rows) + series.HOUR
-        step = max(series.HOUR, series.step_for(until - since))
-        if until - since < FINE and self.has_silver():
-            step, rows = self._fine(
-                names, lambda name, step: self.silver.numbers(self.ids[name], quantity, step)
-            )
-        else:
-            rows = series.merged(rows, step)
-        return self._lines(told, rows, step, bands=True)
-
-    def _fine(self, names: Iterable[str], values: Any) -> tuple[int, list[Row]]:
-        """Of a short time, in steps that fit what there is."""
-        rows: list[Row] = []
-        step = series.STEPS[0]
-        for _ in range(2):  # in seconds, and then as its length asks for
-            rows = [row | {"board": name} for name in names for row in values(name, step)]
-            starts = [row["start"] for row in rows]
-            fitting = series.step_for(max(starts) - min(starts)) if starts else step
-            if fitting == step:
-                break
-            step = fitting
-        return step, rows
+        starts = [row["start"] for row in rows]
+        step = max(self.step, series.step_for(max(starts) - min(starts) + self.step))
+        return self._lines(told, series.merged(rows, step), step, bands=True)
 
     def _lines(self, title: str, rows: list[Row], step: int, *, bands: bool) -> page.Chart:
         starts = [row["start"] for row in rows]
@@ -228,19 +208,13 @@ class _Report(Tables):
             sums[row["board"]] += row["messages"]
         names = sorted(sums, key=lambda name: (-sums[name], name))[:LINES]
         starts = [row["start"] for row in self.hours]
-        span = max(starts) - min(starts) + series.HOUR
-        step = max(series.HOUR, series.step_for(span))
-        if span < FINE and self.has_silver():
-            step, rows = self._fine(
-                names, lambda name, step: self.silver.messages(self.ids[name], step)
-            )
-        else:
-            stepped = Counter[tuple[str, int]]()
-            for row in self.hours:
-                if row["board"] in names:
-                    stepped[row["board"], row["start"] // step * step] += row["messages"]
-            rows = [{"board": board, "start": start, "mean": number}
-                    for (board, start), number in stepped.items()]  # fmt: skip
+        step = max(self.step, series.step_for(max(starts) - min(starts) + self.step))
+        stepped = Counter[tuple[str, int]]()
+        for row in self.hours:
+            if row["board"] in names:
+                stepped[row["board"], row["start"] // step * step] += row["messages"]
+        rows = [{"board": board, "start": start, "mean": number}
+                for (board, start), number in stepped.items()]  # fmt: skip
         return self._lines(f"messages in {said.lasted(step / 1000)}", rows, step, bands=False)
 
     def _sensors(self) -> page.Section:

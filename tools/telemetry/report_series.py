@@ -13,13 +13,6 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-import numpy as np
-import pyarrow.compute as pc
-
-from . import gold
-from .lake import Lake
-from .schemas import SILVER
-
 Row = dict[str, Any]
 Span = tuple[float, float]
 Quantity = tuple[str, str]  # topic and field
@@ -81,53 +74,3 @@ def runs(rows: Sequence[Row], step: int, dark: Mapping[str, Sequence[Span]]) -> 
 
 def _is_dark(spans: Sequence[Span], since: float, until: float) -> bool:
     return since < until and any(a < until and b > since for a, b in spans)
-
-
-class Silver:
-    """Messages and numbers of boards, as they were recorded; what was read of a board is kept."""
-
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
-        self._sent: dict[str, gold.Sent] = {}
-
-    def _of(self, board: str) -> gold.Sent:
-        if board not in self._sent:
-            of_board = pc.field("board") == board
-            self._sent[board] = gold.Sent(gold.Silver(**{
-                name: self._lake.dataset(table).to_table(table.schema.names, of_board)
-                .cast(table.schema) for name, table in SILVER.items()
-            }))  # fmt: skip
-        return self._sent[board]
-
-    def numbers(self, board: str, quantity: Quantity, step: int) -> list[Row]:
-        """What a field of a topic was in each step."""
-        timed = gold.Numbers(self._of(board))
-        topic, field = (
-            pc.index(names, name).as_py()
-            for names, name in zip((timed.topics, timed.fields), quantity, strict=True)
-        )
-        some = (timed.topic == topic) & (timed.field == field)
-        some &= np.abs(timed.value) < MOST  # without nan
-        return _stepped(board, timed.at[some] // 1000, timed.value[some], step)
-
-    def messages(self, board: str, step: int) -> list[Row]:
-        """How many there were in each step."""
-        sent = self._of(board)
-        at = sent.wall[sent.placed] // 1000
-        return [row | {"mean": row["count"]} for row in _stepped(board, at, at * 0.0, step)]
-
-
-def _stepped(board: str, at: Any, values: Any, step: int) -> list[Row]:
-    order = np.argsort(at, kind="stable")
-    starts, values = at[order] // step * step, values[order]
-    if not len(starts):
-        return []
-    edges = np.flatnonzero(np.diff(starts, prepend=-1))
-    counts = np.diff(np.append(edges, len(starts)))
-    columns = {
-        "start": starts[edges], "count": counts, "mean": np.add.reduceat(values / np.repeat(
-            counts, counts), edges), "min": np.minimum.reduceat(values, edges),
-        "max": np.maximum.reduceat(values, edges),
-    }  # fmt: skip
-    each = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [{"board": board, **dict(zip(columns, row, strict=True))} for row in each]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ToolError
+from . import gold
 from . import report_series as series
 from .lake import Lake
 from .schemas import BRONZE, GOLD, QUARANTINE, SILVER
 
 Row = dict[str, Any]
 BOARDS = 40  # in charts
+FINE = 2 * series.DAY  # of less, charts have steps that are shorter than an hour
 OFF = "off or restarted"  # reason of a gap between two boots
 
 
@@ -43,7 +45,6 @@ class Tables:
 
     def __init__(self, lake: Lake, choice: Choice) -> None:
         self._lake = lake
-        self.silver = series.Silver(lake)
         rows = [row for row in self._arrow("boards").to_pylist() if choice.has(row)]
         for word in choice.boards - {row[key] for row in rows for key in ("board", "name")}:
             raise ToolError(f"{lake.folder} has no board {word!r}")
@@ -111,7 +112,7 @@ class Tables:
         counters = {field_of(row) for row in self.sensors if row["counter"]}
         return [
             row | {"start": series.ms(row["start"])}
-            for row in self.rows("readings", self.shown)
+            for row in self._stepped("readings")
             if field_of(row) not in counters
             and all(abs(row[name]) < series.MOST for name in ("min", "mean", "max"))
         ]
@@ -141,9 +142,36 @@ class Tables:
 
     @cached_property
     def hours(self) -> list[Row]:
-        """Messages of each hour and topic, of the boards that charts show."""
-        rows = self.rows("traffic", self.shown)
-        return [row | {"start": series.ms(row["start"])} for row in rows]
+        """Messages of each step and topic, of the boards that charts show."""
+        return [row | {"start": series.ms(row["start"])} for row in self._stepped("traffic")]
+
+    @cached_property
+    def step(self) -> int:
+        """Of charts, in ms: an hour as in gold, or as short as what was recorded asks for."""
+        ends = [series.ms(row[end]) for row in self.boots for end in ("first", "last") if row[end]]
+        span = max(ends) - min(ends) if ends else FINE
+        is_fine = span < FINE and self._lake.open(SILVER["messages"]) is not None
+        return series.step_for(span) if is_fine else series.HOUR
+
+    def _stepped(self, name: str) -> list[Row]:
+        """Readings or traffic of the boards that charts show."""
+        if self.step == series.HOUR:
+            return self.rows(name, self.shown)
+        found: list[Row] = []
+        for board in self.shown:
+            told, step = self._sent(self.ids[board]), 1000 * self.step
+            rows = (gold.traffic(board, told, step) if name == "traffic"
+                    else gold.readings(board, gold.Numbers(told), step))  # fmt: skip
+            found += [row | {"board": board} for row in rows.to_pylist()]
+        return found
+
+    @cache  # noqa: B019 - a report is made once
+    def _sent(self, board: str) -> gold.Sent:
+        of_board = pc.field("board") == board
+        return gold.Sent(gold.Silver(**{
+            name: self._lake.dataset(table).to_table(table.schema.names, of_board)
+            .cast(table.schema) for name, table in SILVER.items()
+        }))  # fmt: skip
 
     def totals(self) -> list[Row]:
         """Messages and bytes of each topic."""
@@ -154,9 +182,6 @@ class Tables:
              "messages": row["messages_sum"], "bytes": row["bytes_sum"]}
             for row in rows if row["board"] in self._names
         ]  # fmt: skip
-
-    def has_silver(self) -> bool:
-        return self._lake.open(SILVER["messages"]) is not None
 
     def harvested(self) -> set[tuple[str, int]]:
         """When something of these boards was fetched."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from host_tests.telemetry.conftest import A, B, Folder, identities, recorder
+from host_tests.telemetry.conftest import A, B, Folder, identities, lines_of, recorder
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.compact import compact
@@ -60,7 +60,7 @@ def test_a_reader_of_the_lines_meets_each_segment_once(folder: Folder) -> None:
     kept(folder, other)
     size = (len(one.segments) + len(other.segments)) * 4096
     assert compacted(folder, size, 2 * size) == (2, 1)
-    lines = manifest.read(folder.path)
+    lines = lines_of(folder.path)
     assert [line.line for line in lines] == [0, 1, 2]
     read = [part for parts in manifest.parts(lines) for part in parts]
     assert [(part.line, part.start, part.end) for part in read] == [(2, 0, size)]

@@ -9,9 +9,8 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from host_tests.broker.wire.process import BrokerProcess
-from host_tests.telemetry.conftest import A, B, Lab, identities, recorder
+from host_tests.telemetry.conftest import A, B, Lab, identities, lines_of, recorder
 from slotmq_tools.harvest import network
-from slotmq_tools.telemetry import manifest
 
 from .recording import Recorder
 
@@ -107,7 +106,7 @@ def test_a_segment_of_size_zero_writes_no_manifest_line(lab: Lab) -> None:
     one.start()
     lab.attach(one)
     assert "segment 0: bad segment size" in lab.harvest().output
-    assert [bundle.segment_size for bundle in manifest.read(lab.path)] == [one.size]
+    assert [bundle.segment_size for bundle in lines_of(lab.path)] == [one.size]
 
 
 def test_a_malformed_answer_is_requested_again(lab: Lab) -> None:

@@ -13,6 +13,7 @@ from random import Random
 
 import pyarrow as pa
 
+from host_tests.telemetry.conftest import lines_of
 from host_tests.telemetry.tables.campaign import knobs
 from host_tests.telemetry.tables.rows import plain, wrong
 from host_tests.telemetry.tables.truth import Row, Truth
@@ -30,7 +31,7 @@ def test_every_frame_is_found_once_and_silver_is_true(tmp_path: Path) -> None:
         random, harvest = Random(seed), tmp_path / f"{seed}"
         truth = Truth(season(harvest, seed, knobs(random)))
         limit = random.choice((5000, 1, 4 << 20))
-        parts = (p for some in manifest.parts(manifest.read(harvest), limit) for p in some)
+        parts = (p for some in manifest.parts(lines_of(harvest), limit) for p in some)
         frames = [row for part in parts for batch in decode.frames_of(harvest, part)
                   for row in batch.to_pylist()]  # fmt: skip
         lies_there(frames, truth)

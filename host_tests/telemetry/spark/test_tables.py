@@ -16,7 +16,7 @@ from host_tests.telemetry.tables import campaign
 from host_tests.telemetry.tables.rows import Made
 from slotmq_tools.telemetry import views
 from slotmq_tools.telemetry.engine import Engine
-from slotmq_tools.telemetry.harvest_source import HAS_LIMITS, NAME
+from slotmq_tools.telemetry.harvest_source import NAME
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import ALL, BRONZE, GOLD, QUARANTINE, SILVER
 
@@ -73,7 +73,7 @@ def test_spark_reads_the_views_of_all_tables(spark: SparkSession, made: Made) ->
 def test_the_format_has_the_frames_of_a_folder_as_a_batch_and_as_a_stream(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """In triggers of a few bundles, and on from where it was."""
+    """And on from where it was."""
     lived = campaign.run(tmp_path / "harvest", [214])
     made = Made(lived, Lake(tmp_path / "tables"))
     made.ingest()
@@ -86,8 +86,6 @@ def test_the_format_has_the_frames_of_a_folder_as_a_batch_and_as_a_stream(
     assert frames.where("reason is null").count() == both[0].num_rows
     assert sorted((row.line, row.offset) for row in frames.select(names).collect()) == right
     stream = spark.readStream.format(NAME).option("path", str(lived.folder))
-    if HAS_LIMITS:
-        stream = stream.option("maxBundlesPerTrigger", lived.lines // 2 + 1)
     for triggers in (1, 0):
         query = (
             stream.load()

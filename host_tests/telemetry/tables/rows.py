@@ -28,9 +28,14 @@ HERE = Engine(lambda: pytest.fail("a session of Spark"))
 def greenhouse_tables(folder: Path) -> Lake:
     """The tables of the demo's greenhouse, in a folder in `folder`."""
     harvest = greenhouse.grow(folder / "harvest")
+    return tables_of(harvest.folder, folder, greenhouse.TOML)
+
+
+def tables_of(harvest: Path, folder: Path, boards: str = "") -> Lake:
+    """Those of a harvest folder, in a folder in `folder`."""
     lake = Lake(folder / "tables").made()
-    (lake.folder / "boards.toml").write_text(greenhouse.TOML)
-    bronze.ingest(HERE, harvest.folder, lake)
+    (lake.folder / "boards.toml").write_text(boards)
+    bronze.ingest(HERE, harvest, lake)
     build.build_silver(HERE, lake)
     build.build_gold(HERE, lake)
     return lake

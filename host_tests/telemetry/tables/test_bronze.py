@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 
+from host_tests.telemetry.conftest import lines_of
 from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
 from slotmq_tools.harvest.manifest import Line, locked
@@ -38,7 +39,7 @@ def harvest(folder: Path, *lines: Line) -> Path:
 
 def test_tasks_are_whole_segments_and_of_one_size(tmp_path: Path) -> None:
     harvest(tmp_path, line(size=5120), line(), line())
-    tasks = list(manifest.parts(manifest.read(tmp_path), 2100))
+    tasks = list(manifest.parts(lines_of(tmp_path), 2100))
     spans = [[(p.line, p.start, p.end) for p in task] for task in tasks]
     assert spans == [
         [(0, 0, 2048)], [(0, 2048, 4096)], [(0, 4096, 5120)], [(1, 0, 2048)], [(2, 0, 2048)],
@@ -63,7 +64,7 @@ def test_a_bundle_that_cannot_be_read_is_read_later(
     lived = campaign.run(tmp_path / "harvest", [229])
     whole, made = (Made(lived, Lake(tmp_path / name).made()) for name in ("whole", "tables"))
     whole.ingest()
-    large = max(manifest.read(lived.folder), key=lambda bundle: bundle.size).path
+    large = max(lines_of(lived.folder), key=lambda bundle: bundle.size).path
     words = ["telemetry", "ingest", str(lived.folder), str(made.lake.folder)]
     with monkeypatch.context() as patch:
         opened = Folder.open

@@ -9,6 +9,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,10 @@ from slotmq_tools.telemetry.lake import Lake, write
 from slotmq_tools.telemetry.names import Named
 from slotmq_tools.telemetry.report_series import HOUR, merged, runs, step_for
 from slotmq_tools.telemetry.schemas import GOLD
+from slotmq_tools.telemetry.season.board import MESSAGE, NTP, Board, Make
+from slotmq_tools.telemetry.season.harvest import Harvest
+
+from .rows import tables_of
 
 Row = dict[str, Any]
 TOPICS = ["price/$x_$/eur", "$a$/b$c", "x$\\foo$y", "_hidden", "<script>", "plain"]
@@ -187,6 +192,26 @@ def test_a_short_recording_with_a_power_cut(tmp_path: Path) -> None:
     assert "began anew 1 time: up to record_flush_interval (10 s" in page
     assert charts(page).keys() == {"", "t", "messages in 1 h"}  # a counter is not measured
     assert "steadily" not in page and "stood still" not in page
+
+
+def test_a_short_recording_has_short_steps(tmp_path: Path) -> None:
+    at, random = int(START.timestamp() * 1000), Random(1)
+    board, harvest = (
+        Board(bytes.fromhex(A), Make(4096), 0, random),
+        Harvest(tmp_path, 4096, random),
+    )
+    board.start(at)
+    board.tell(at, NTP, at, 5, is_false=False)
+    for second in range(60):
+        board.put(at + 1000 * second, MESSAGE, 0, b"%d" % (second * 5 % 9), "c", "t")
+    board.finish()
+    harvest.bundle(board.copies(), at + HOUR)
+    harvest.save()
+    lake = tables_of(harvest.folder, tmp_path)
+    assert report(Path(lake.folder)).exit_code == 0
+    found = charts((tmp_path / "tables/page.html").read_text("utf-8"))
+    assert found.keys() == {"", "t", "messages in 1 s"}
+    assert [row["mean"] for row in values(found["t"])] == [i * 5 % 9 for i in range(60)]
 
 
 def test_a_board_has_one_colour_in_all_charts(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from random import Random
 import duckdb
 import pytest
 
+from host_tests.telemetry.conftest import lines_of
 from slotmq_tools.harvest.manifest import locked
-from slotmq_tools.telemetry import manifest, optimize
+from slotmq_tools.telemetry import optimize
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
 
@@ -184,7 +185,7 @@ def test_nothing_new_takes_a_moment_and_no_spark(made: Made) -> None:
     command = [sys.executable, "-c", WITHOUT_SPARK, *words]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    there = sum(bool(line.path) for line in manifest.read(made.campaign.folder))
+    there = sum(bool(line.path) for line in lines_of(made.campaign.folder))
     assert ran.stdout.splitlines() == [
         f"bronze: 0 new bundles, {there} in total",
         "silver: 0 boards with something new",

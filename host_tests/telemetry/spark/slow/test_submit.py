@@ -10,8 +10,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from host_tests.telemetry.conftest import lines_of
 from host_tests.telemetry.tables import campaign
-from slotmq_tools.telemetry import manifest, submit
+from slotmq_tools.telemetry import submit
 from slotmq_tools.telemetry.cluster import archive
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import SILVER
@@ -44,7 +45,7 @@ def test_two_workers_make_the_tables_of_the_truth(cluster: Cluster, tmp_path: Pa
     lived = campaign.run(tmp_path / "harvest", SEASONS)
     tables, before = tmp_path / "tables", executors(cluster)
     said = submitted(cluster, tmp_path, "ingest", lived.folder, tables)
-    bundles = sum(bool(line.path) for line in manifest.read(lived.folder))
+    bundles = sum(bool(line.path) for line in lines_of(lived.folder))
     assert f"bronze: {bundles} new bundles, {bundles} in total" in said
     assert "boards with something new" in said
     found = Lake(tables).rows(SILVER["messages"])
