@@ -1,4 +1,4 @@
-"""`make bench-telemetry`: measures decoder and tables for docs/benchmarks-telemetry.md.
+"""`make bench-telemetry`: measures decoder and tables for docs/measurements.md.
 
     python -m slotmq_tools.dev.bench_telemetry [--records N] [--write FILE]
 
@@ -34,7 +34,6 @@ from ..telemetry.schemas import SILVER
 from . import bench_telemetry_data as data
 from . import bench_telemetry_fleet as fleet
 
-PAGE = Path(__file__).parents[2] / "docs/benchmarks-telemetry.md"
 LEAST_RATIO, MOST_GROWTH = 0.5, 1.2
 LEAST = {"silver": 500_000, "gold": 300_000}  # records per CPU second
 SHARES = (4, 1, 0.2)  # the records, divided by these, are measured
@@ -257,7 +256,7 @@ def measure(meter: Meter, records: int, folder: Path) -> Figures:
 
 
 def page(figures: Figures, command: str) -> str:
-    """The document."""
+    """A section of the document."""
     names = ("slotmq", "pyspark", "pyarrow", "duckdb")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     wall, cpu_growth = figures.growth(lambda c: c.wall), figures.growth(lambda c: c.cpu)
@@ -276,7 +275,7 @@ def page(figures: Figures, command: str) -> str:
         " passes into the JVM.\n"
     )
     lines = [
-        "# Benchmarks of the tables\n",
+        "## Tables\n",
         f"Measured on {time.strftime('%Y-%m-%d')} with\n\n    {command}\n",
         about,
         "| decoder | records | CPU s | wall s | records per CPU second |",
@@ -321,7 +320,7 @@ def _step(name: str, figures: Figures) -> str:
 
 @click.command()
 @click.option("--records", type=click.IntRange(200_000), default=4_000_000, show_default=True)
-@click.option("--write", "file", type=click.Path(path_type=Path), help="Write the page there.")
+@click.option("--write", "file", type=click.Path(path_type=Path), help="Write it there, too.")
 def main(records: int, file: Path | None) -> None:
     """Measure the decoder and the tables."""
     options: list[Any] = [f"--records {records}"] if records != 4_000_000 else []
@@ -330,8 +329,8 @@ def main(records: int, file: Path | None) -> None:
         figures = measure(meter, records, Path(folder))
     text = page(figures, command)
     click.echo(text)
-    if target := file or (PAGE if not options else None):
-        target.write_text(text)
+    if file:
+        file.write_text(text)
     if figures.ratio < LEAST_RATIO or figures.growth(lambda c: c.cpu) > MOST_GROWTH:
         raise SystemExit(1)
 

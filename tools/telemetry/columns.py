@@ -1,6 +1,6 @@
-"""What each column of each table means: docs/columns.md is made of it.
+"""What each column of each table means: the end of docs/telemetry-reference.md is made of it.
 
-python -m slotmq_tools.telemetry.columns      writes the page
+python -m slotmq_tools.telemetry.columns      writes that
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from .schemas import ALL, Table
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/columns.md"
-_HEAD = """# Columns of the tables
+PAGE = Path(__file__).resolve().parents[2] / "docs/telemetry-reference.md"
+_HEAD = """## Columns
 
-Made from the schemas by `python -m slotmq_tools.telemetry.columns`. [telemetry.md](telemetry.md)
-describes the tables. Times are in UTC. Each table is partitioned by `board`.
+Made from the schemas by `python -m slotmq_tools.telemetry.columns`. Times are in UTC. Each table
+is partitioned by `board`.
 """
 _OF = {
     "bronze": "A row for each frame as it was decoded.",
@@ -45,7 +45,7 @@ anchors how many records say what time it was
 before when it ended: the first record after it; null: unknown
 gold/silences.before the first message after it; null: there is none, up to the recording's end
 before_seq number of the message before it from this client on this topic
-believed false: it contradicts something, see telemetry.md
+believed false: it contradicts something, see above
 board id of the board, 16 hex digits
 silver/bridged.board id of the board that the message first came from
 boot how often the board had started, as it counts
@@ -163,8 +163,9 @@ TEXTS = dict(line.split(" ", 1) for line in _TEXTS.strip().splitlines())
 
 
 def page() -> str:
-    """docs/columns.md. KeyError: a column without a text."""
-    return _HEAD + "".join(_section(table) for table in ALL)
+    """The page, with these columns. KeyError: a column without a text."""
+    before, _, _ = PAGE.read_text().partition("## Columns\n")
+    return before + _HEAD + "".join(_section(table) for table in ALL)
 
 
 def _section(table: Table) -> str:
@@ -172,7 +173,7 @@ def _section(table: Table) -> str:
         f"| `{field.name}` | {_kind(field.type)} | {_text(table, field.name)} |\n"
         for field in table.schema
     )
-    head = f"\n## {table.name}\n\n{_OF[table.name]}\n\n| column | type | |\n|---|---|---|\n"
+    head = f"\n### {table.name}\n\n{_OF[table.name]}\n\n| column | type | |\n|---|---|---|\n"
     return head + "".join(rows)
 
 

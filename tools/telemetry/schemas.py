@@ -1,7 +1,7 @@
 """The columns of every table, and which of them name its partitions.
 
-docs/telemetry.md describes the tables. bronze and quarantine have the columns of the decoder
-(decode.py); a column that names partitions is in the path of a file and not in the file.
+docs/telemetry-reference.md describes the tables. bronze and quarantine have the columns of the
+decoder (decode.py); a column that names partitions is in the path of a file and not in the file.
 """
 
 from __future__ import annotations

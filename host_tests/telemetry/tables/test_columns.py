@@ -1,4 +1,4 @@
-"""docs/columns.md is what the schemas say, and says something of every column."""
+"""The reference has what the schemas say, and says something of every column."""
 
 from __future__ import annotations
 
