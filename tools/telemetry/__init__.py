@@ -21,10 +21,7 @@ tables
     names.py           boards.toml
     report.py, report_charts.py  the HTML page
 clocks and losses of one board
-    board_task.py      from a board's records to its boots, anchors and losses
-    clock.py, bounds.py          wall time of records from anchors
-    anchors.py         which anchors of a boot are trusted
-    own_clock.py       which anchors bound other boots, and times that are taken as they stand
+    clock.py           wall time of records from anchors; which of these are believed
     corrections.py     clocks.toml
     losses.py          missing records and their reasons
 live

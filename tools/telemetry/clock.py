@@ -1,243 +1,294 @@
 """Wall time of one board's records from its anchors, in whole nanoseconds and without Spark.
 
-What is sought is the offset between wall time and a board's own uptime. An anchor bounds it
-at its moment: within its error, plus two milliseconds for what was rounded away. Away from
-the anchor the bounds widen by what a crystal may be off. All bounds of a boot hold at once,
-so that each record gets their intersection: the estimate is its middle, the error half of it.
-Which anchors are believed, and what a stretch is, says anchors.py; what the boots say of each
-other's, and a board's own clock, which bounds nothing here, is in own_clock.py.
+What is sought is the offset between wall time and the board's own uptime. An anchor bounds it at
+its moment: within its error, plus two milliseconds for what was rounded away. Away from the
+anchor the bounds widen by what a crystal may be off. All bounds of a run hold at once.
 
-A boot without an anchor lies between its neighbours: after the last record of the boot before
-it, and before the first of the one behind it and the harvest that brought it. Neighbours are of
-one life: a board whose ring was made anew goes on with a boot that was drawn at random, and
-nobody knows what was earlier.
+A run is a stretch of a boot. A board takes a number every three days, so between records with no
+more than three missing the ticks begin anew once at most, which shows in them. Where more are
+missing begins another run, and nobody sees how often they did.
 
-So does a stretch without an anchor, in a boot that has some: it has as many wraps as the
-stretch before it or more, and no more than the one behind it and than its harvest leave room
-for. Where one number of wraps is left, the anchors around it bound it as if there was no hole.
-Where only one side is known its time is unknown, yet it is not beyond that side.
+A run that has no believed anchor lies between its neighbours: after the last record of the one
+before it, before the first of the one behind it, and before its harvest. To another run of its
+boot it is a whole number of wraps; where one number is possible, it goes by the anchors there.
+Neighbours are of one life: a board whose ring was made anew goes on with a boot that was drawn
+at random, and nobody knows what was earlier.
+
+The better kind of anchor decides first. One outside of what better ones allow is not believed.
+Where runs contradict each other by anchors of one kind, nobody knows which are wrong (unless
+clocks.toml says so): none of them bounds the others, and their times count in their own run
+alone, as "suspect". So do those of a board's own clock (RTC), which may have been wrong by months.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..harvest.segments import TICKS_PERIOD
-from .anchors import DRIFT_PPM, HARVEST_SLACK_MS, MS, Anchor, believed
-from .bounds import ANCHORED, BETWEEN, UNKNOWN, Bound, Piece, tightened, walls
+import numpy as np
 
+from ..harvest import segments as s
+from .corrections import Corrections
+
+if TYPE_CHECKING:
+    from .silver import Records
+
+MS = 1_000_000  # ns
+WRAP = s.TICKS_PERIOD * MS
+ROUNDED = 2 * MS
+DRIFT_PPM = 100  # 1 ppm of 1 ms is 1 ns
+EARLIEST_MS = 1_704_067_200_000  # 2024: clocks that were never set start in 1970, 2000 or 2021
+HARVEST_SLACK_MS = 60_000  # the clock of who harvests
+RTC, MESSAGE, HARVESTER, NTP = 1, 2, 3, 4
 LIFE = 10_000  # boots that are further apart are of two lives
+NEVER = 2**62  # no bound; sums of decades leave it beyond the half
+_TIME = np.dtype([("seconds", "<u4"), ("ms", "<u2"), ("error", "<u4")])
+
+ANCHORED, BETWEEN, UNKNOWN = "anchored", "between", "unknown"
+OWN = "own"  # of the board's own clock, for which nobody vouches
+SUSPECT = "suspect"  # of anchors that contradict others which are as good
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Bound(NamedTuple):
+    """Bounds of the offset at one uptime."""
+
+    uptime: int  # ms
+    low: int
+    high: int
+
+    def later(self, wraps: int) -> Bound:
+        """The same for records that the ticks show by so many wraps too early."""
+        apart = wraps * WRAP
+        return Bound(self.uptime - wraps * s.TICKS_PERIOD, self.low + apart, self.high + apart)
+
+
+class Anchor(NamedTuple):
+    """What a record that says the time says of the offset."""
+
+    at: Bound
+    quality: int
+    place: int  # among all anchors of the board
+
+
+@dataclass
+class Run:
     """Records of a boot with few numbers missing between them."""
 
+    boot: int
     first: int  # uptime of its first record as the ticks show it, ms
     last: int
-    harvested_ms: int | None  # of the last
-    anchors: tuple[Anchor, ...] = ()  # in the order of seq
-
-
-@dataclass(frozen=True)
-class Boot:
-    """A boot, as far as there are records of it."""
-
-    boot: int
-    stretches: tuple[Stretch, ...]  # in order
-    unfit: frozenset[int] = frozenset()  # numbers of anchors that its clock does not go by
+    limit: int  # wall time of its last record at most, by its harvest
+    said: list[Anchor]  # those that may be true, in order
+    trusted: list[Anchor] = field(default_factory=list)  # that other runs go by, too
+    points: list[Bound] = field(default_factory=list)  # all that is known of its offset
+    kind: str = UNKNOWN
+    wraps: int = 0  # in its boot before it that the ticks do not show
 
     @property
-    def first(self) -> int:
-        return self.stretches[0].first
-
-    @property
-    def last(self) -> int:
-        return self.stretches[-1].last
-
-    def since(self, uptime: int) -> int:
-        """At least so many ns of wall time between its first record and this uptime."""
-        return (uptime - self.first) * (MS - DRIFT_PPM)
-
-    @property
-    def anchors(self) -> list[Anchor]:
-        return [anchor for stretch in self.stretches for anchor in stretch.anchors]
-
-    @cached_property
-    def trusted(self) -> list[Anchor]:
-        """The anchors that its clock goes by."""
-        return believed([a for a in self.anchors if a.seq not in self.unfit])
+    def lasts(self) -> int:
+        """At least so many ns of wall time."""
+        return (self.last - self.first) * (MS - DRIFT_PPM)
 
 
-def pieces(boots: Sequence[Boot]) -> list[Piece]:
-    """The pieces of every boot of one board; `boots` are in order."""
-    return [piece for life in lives(boots) for piece in _of_life(life)]
+class Anchors:
+    """All anchors of a board, as columns."""
+
+    def __init__(self, records: Records, corrections: Corrections) -> None:
+        self.at = np.flatnonzero(records.type == s.ANCHOR)  # among the records
+        payloads = records.rows.column("payload").take(self.at).to_pylist()
+        told = np.frombuffer(b"".join(payloads), _TIME)
+        added = [corrections.get(boot, 0) for boot in records.boot[self.at].tolist()]
+        self.corrected = np.array([b in corrections for b in records.boot[self.at].tolist()], bool)
+        self.wall_ms = told["seconds"] * np.int64(1000) + told["ms"] + np.array(added, np.int64)
+        self.error_ms = told["error"].astype(np.int64)
+        self.quality = records.flags[self.at]
+        self.believed = np.zeros(len(self.at), bool)
 
 
-def lives(boots: Sequence[Boot]) -> Iterator[Sequence[Boot]]:
-    """Boots that know of each other's time."""
-    begin = 0
-    for i in range(1, len(boots) + 1):
-        if i == len(boots) or boots[i].boot - boots[i - 1].boot > LIFE:
-            yield boots[begin:i]
-            begin = i
+def runs(records: Records, anchors: Anchors) -> list[Run]:
+    """All runs of a board in order, with what is known of their time; marks which anchors are
+    believed."""
+    found = [*_undecided(records, anchors)]
+    begins = [i for i, (a, b) in enumerate(pairwise(found), 1) if b.boot - a.boot > LIFE]
+    for begin, end in pairwise([0, *begins, len(found)] if found else []):
+        _decide(found[begin:end], anchors.believed)
+    return found
 
 
-def span(boot: Boot) -> tuple[int, int] | None:
-    """When it begins at the latest and ends at the earliest, by its own anchors."""
-    return _Anchored(boot).span() if boot.trusted else None
-
-
-def _of_life(boots: Sequence[Boot]) -> list[Piece]:
-    """Times go from each boot to the next one and back: none begins before the one before it
-    has ended."""
-    clocks: list[_Anchored | _Between] = [
-        _Anchored(boot) if boot.trusted else _Between(boot) for boot in boots
+def _undecided(records: Records, anchors: Anchors) -> Iterator[Run]:
+    firsts, lasts = records.runs(records.boot, records.stretch)
+    uptime = records.uptime[anchors.at]
+    harvested = records.harvested[anchors.at]
+    quality = np.where(anchors.corrected, NTP, anchors.quality)
+    offset, error = (anchors.wall_ms - uptime) * MS, anchors.error_ms * MS + ROUNDED
+    in_time = anchors.wall_ms - anchors.error_ms <= harvested + HARVEST_SLACK_MS
+    is_one = (quality >= RTC) & (quality <= NTP) & (anchors.wall_ms >= EARLIEST_MS)
+    some = np.flatnonzero(is_one & ((quality == NTP) | in_time))
+    columns = (uptime, offset - error, offset + error, quality)
+    there = [
+        Anchor(Bound(*bound), kind, place)
+        for *bound, kind, place in zip(
+            *(column[some].tolist() for column in columns), some.tolist(), strict=True
+        )
     ]
-    wall: int | None = None
-    for clock in clocks:
-        wall = clock.begins_after(wall)
-    wall = None
-    for clock in reversed(clocks):
-        wall = clock.ends_before(wall)
-    return [piece for clock in clocks for piece in clock.pieces()]
+    cuts = np.searchsorted(anchors.at[some], [*firsts, len(records)]).tolist()
+    for first, last, (begin, end) in zip(firsts, lasts, pairwise(cuts), strict=True):
+        limit = min(NEVER, (int(records.harvested[last]) + HARVEST_SLACK_MS) * MS)
+        ends = int(records.uptime[first]), int(records.uptime[last])
+        yield Run(int(records.boot[first]), *ends, limit, there[begin:end])
 
 
-def _limit(wall: int | None, harvested_ms: int | None) -> int | None:
-    harvest = [] if harvested_ms is None else [(harvested_ms + HARVEST_SLACK_MS) * MS]
-    return min([*harvest, *([] if wall is None else [wall])], default=None)
+def _decide(runs: Sequence[Run], believed: Any) -> None:
+    """What the runs of one life know of each other's time."""
+    apart = [*(_apart(before, run) for before, run in pairwise(runs)), 0]
+    lasts = [run.lasts + gap for run, gap in zip(runs, apart, strict=True)]
+    passed = [0, *accumulate(lasts)]
+    for quality in (NTP, HARVESTER, MESSAGE):
+        _bound(runs, apart)
+        more = {i: sorted([*run.trusted, *new]) for i, run in enumerate(runs)
+                if (new := _agreeing(run, quality))}  # fmt: skip
+        points = {i: tightened(trusted) for i, trusted in more.items()}
+        # Without what all runs in front have recorded at least: so that two agree only if those
+        # between them, of which no time may be known, have room.
+        spans = [(walls(points[i], runs[i].first)[1] - passed[i],
+                  walls(points[i], runs[i].last)[0] - passed[i] - runs[i].lasts)
+                 for i in more]  # fmt: skip
+        for i, is_wrong in zip(more, against(spans), strict=True):
+            if not is_wrong:
+                runs[i].trusted, runs[i].points = more[i], points[i]
+    _bound(runs, apart)
+    for _, boot in groupby(runs, lambda run: run.boot):
+        _finish([*boot])
+    for run in runs:
+        of_own_clock = _agreeing(run, RTC) if run.kind in (ANCHORED, OWN) else []
+        believed[[anchor.place for anchor in (*run.trusted, *of_own_clock)]] = True
 
 
-class _Between:
-    """The clock of a boot without anchors."""
-
-    def __init__(self, boot: Boot) -> None:
-        self._boot = boot
-        self._low: int | None = None  # wall time of its first record, ns
-        self._high: int | None = None  # of its last
-        self._lasts = boot.since(boot.last)
-
-    def begins_after(self, wall: int | None) -> int | None:
-        """When it ends at the earliest."""
-        self._low = wall
-        return None if wall is None else wall + self._lasts
-
-    def ends_before(self, wall: int | None) -> int | None:
-        """When it begins at the latest."""
-        self._high = _limit(wall, self._boot.stretches[-1].harvested_ms)
-        return None if self._high is None else self._high - self._lasts
-
-    def pieces(self) -> Iterator[Piece]:
-        start, end = _held(self._boot.first, self._low, self._boot.last, self._high)
-        kind = UNKNOWN if self._low is None or self._high is None else BETWEEN
-        passed = 0
-        for i, stretch in enumerate(self._boot.stretches):
-            for n in range(len(stretch.anchors) + 1):
-                yield Piece(self._boot.boot, i, passed + n, 0, start, end, kind)
-            passed += len(stretch.anchors)
+def _apart(before: Run, run: Run) -> int:
+    """At least so many ns are between them."""
+    return (run.first - before.last) * (MS - DRIFT_PPM) if run.boot == before.boot else 0
 
 
-def _held(first: int, low: int | None, last: int, high: int | None) -> tuple[Bound, Bound]:
-    """Bounds by the wall times of a first and a last record."""
-    start = Bound(first, None if low is None else low - first * MS, None)
-    return start, Bound(last, None, None if high is None else high - last * MS)
+def _bound(runs: Sequence[Run], apart: Sequence[int]) -> None:
+    """Bound the runs without trusted anchors by those around them: none begins before the one
+    before it has ended."""
+    wall, lows = -NEVER, []
+    for run, gap in zip(runs, apart, strict=True):
+        lows.append(wall)
+        wall = gap + (walls(run.points, run.last)[0] if run.trusted else wall + run.lasts)
+    wall = NEVER
+    for run, low, gap in zip(runs[::-1], lows[::-1], [*apart[-2::-1], 0], strict=True):
+        if run.trusted:
+            wall = walls(run.points, run.first)[1] - gap
+            continue
+        wall = min(wall, run.limit)
+        drift = (run.last - run.first) * DRIFT_PPM
+        least, most = low - run.first * MS, wall - run.last * MS
+        run.points = [
+            Bound(run.first, least, most + drift), Bound(run.last, least - drift, most),
+        ]  # fmt: skip
+        wall -= run.lasts + gap
 
 
-class _Anchored:
-    """The clock of a boot with anchors: the least and the most wraps of each stretch."""
-
-    def __init__(self, boot: Boot) -> None:
-        self._boot = boot
-        self._own = tightened(boot.trusted)
-        self._uptimes = [bound.uptime for bound in self._own]
-        self._known = {anchor.stretch: anchor.wraps for anchor in boot.trusted}
-        self._least: list[int | None] = []
-        self._most: list[int | None] = []
-
-    def span(self) -> tuple[int, int]:
-        first, last = self._known[min(self._known)], self._known[max(self._known)]
-        return self._latest(self._boot.first, first), self._earliest(self._boot.last, last)
-
-    def begins_after(self, wall: int | None) -> int | None:
-        """When it ends at the earliest."""
-        first, last = self._boot.first, self._boot.last
-        wraps = None if wall is None else _first(partial(self._latest, first), wall)
-        if wraps is not None and wraps > self._known[min(self._known)]:
-            wraps = None  # the boot before contradicts
-        for i in range(len(self._boot.stretches)):
-            wraps = self._known.get(i, wraps)
-            self._least.append(wraps)
-        assert wraps is not None
-        return self._earliest(last, wraps)
-
-    def ends_before(self, wall: int | None) -> int | None:
-        """When it begins at the latest."""
-        wraps: int | None = None
-        for i, stretch in reversed([*enumerate(self._boot.stretches)]):
-            limit = _limit(wall, stretch.harvested_ms)
-            if i in self._known:
-                wraps = self._known[i]
-            elif limit is not None:
-                room = _last(partial(self._earliest, stretch.last), limit)
-                wraps = room if wraps is None else min(wraps, room)
-            self._most.append(wraps)
-        self._most.reverse()
-        return None if wraps is None else self._latest(self._boot.first, wraps)
-
-    def _earliest(self, uptime: int, wraps: int) -> int:
-        """Wall time at this uptime at the earliest, with so many wraps before it."""
-        return self._walls(uptime + wraps * TICKS_PERIOD)[0]
-
-    def _latest(self, uptime: int, wraps: int) -> int:
-        return self._walls(uptime + wraps * TICKS_PERIOD)[1]
-
-    def _walls(self, uptime: int) -> tuple[int, int]:
-        place = bisect_left(self._uptimes, uptime)
-        low, high = walls(self._own[max(0, place - 1) : place + 1], uptime)
-        assert low is not None and high is not None, "an anchor has both"
-        return low, high
-
-    def pieces(self) -> Iterator[Piece]:
-        trusted = {anchor.seq: i for i, anchor in enumerate(self._boot.trusted)}
-        pairs = zip(self._least, self._most, strict=True)
-        base = next(least for least, most in pairs if least is not None and least == most)
-        passed, latest = 0, -1  # anchors, and the last that is believed
-        for i, stretch in enumerate(self._boot.stretches):
-            yield self._piece(i, passed, base, latest)
-            for anchor in stretch.anchors:
-                passed, latest = passed + 1, trusted.get(anchor.seq, latest)
-                yield self._piece(i, passed, base, latest)
-
-    def _piece(self, i: int, passed: int, base: int, latest: int) -> Piece:
-        least, most = self._least[i], self._most[i]
-        wraps = 0 if least is None else max(0, least - base)
-        what = self._boot.boot, i, passed, wraps
-        if least is not None and least == most:
-            before = self._own[latest].later(-base) if latest >= 0 else None
-            after = self._own[latest + 1].later(-base) if latest + 1 < len(self._own) else None
-            return Piece(*what, before, after, ANCHORED)
-        stretch = self._boot.stretches[i]
-        high = None if most is None else self._latest(stretch.last, most)
-        low = None if least is None else self._earliest(stretch.first, least)
-        is_open = least is None or most is None or least > most
-        start, end = _held(stretch.first, low, stretch.last, high)
-        kind = UNKNOWN if is_open else BETWEEN
-        return Piece(*what, start.later(wraps), end.later(wraps), kind)
+def _agreeing(run: Run, quality: int) -> list[Anchor]:
+    """Its anchors of this kind that do not contradict what is known, nor one before them. (NTP
+    is better than what the harvests' times say, and decides before anything else is known.)"""
+    low, high, at, found = -NEVER, NEVER, run.first, []
+    for anchor in (anchor for anchor in run.said if anchor.quality == quality):
+        uptime, least, most = anchor.at
+        known = walls(run.points, uptime)
+        spread, at = (uptime - at) * DRIFT_PPM, uptime
+        low, high = low - spread, high + spread
+        fits = known[0] <= most + uptime * MS and least + uptime * MS <= known[1]
+        if (fits or quality == NTP) and low <= most and least <= high:
+            low, high = max(low, least), min(high, most)
+            found.append(anchor)
+    return found
 
 
-def _first(wall: Callable[[int], int], at: int) -> int:
-    """The fewest wraps with which `wall` is not before `at`."""
-    wraps = (at - wall(0)) // (TICKS_PERIOD * MS)
-    while wall(wraps) < at:
-        wraps += 1
-    while wall(wraps - 1) >= at:
-        wraps -= 1
-    return wraps
+def against(spans: Sequence[tuple[int, int]]) -> list[bool]:
+    """Which leave another one no room: begin before one in front of them has ended, or end after
+    one behind them has begun. A span is when something begins at the latest, and ends at the
+    earliest."""
+    begun, ended = np.array(spans, np.int64).reshape(-1, 2).T
+    reached = np.maximum.accumulate([-NEVER, *ended])[:-1]
+    left = np.minimum.accumulate([NEVER, *begun[::-1]])[:-1][::-1]
+    found: list[bool] = ((begun < reached) | (ended > left)).tolist()
+    return found
 
 
-def _last(wall: Callable[[int], int], at: int) -> int:
-    """The most wraps with which `wall` is not behind `at`."""
-    return _first(wall, at + 1) - 1
+def tightened(anchors: Sequence[Anchor]) -> list[Bound]:
+    """At each anchor, in order, the bounds that follow from all of them."""
+    uptime, low, high = np.array([anchor.at for anchor in anchors], np.int64).T
+    drift = uptime * DRIFT_PPM
+    low, high = (
+        np.maximum(
+            np.maximum.accumulate(side + drift) - drift,
+            np.maximum.accumulate((side - drift)[::-1])[::-1] + drift,
+        )
+        for side in (low, -high)
+    )
+    return [*map(Bound, uptime.tolist(), low.tolist(), (-high).tolist())]
+
+
+def walls(points: Sequence[Bound], uptime: int) -> tuple[int, int]:
+    """The least and the greatest wall time at this uptime, in ns."""
+    place = bisect_left(points, (uptime,))
+    near = [(p, abs(uptime - p.uptime) * DRIFT_PPM) for p in points[max(0, place - 1) : place + 1]]
+    low, high = max(p.low - far for p, far in near), min(p.high + far for p, far in near)
+    return low + uptime * MS, high + uptime * MS
+
+
+def _finish(runs: Sequence[Run]) -> None:
+    """Decide how the runs of a boot know their time, and count the wraps that are known."""
+    nothing: list[Bound] = []
+    before = accumulate(
+        runs[:-1], lambda near, run: run.points[-1:] if run.trusted else near, initial=nothing
+    )
+    behind = accumulate(
+        runs[:0:-1], lambda near, run: run.points[:1] if run.trusted else near, initial=nothing
+    )
+    wraps, known = 0, None
+    for run, left, right in zip(runs, before, [*behind][::-1], strict=True):
+        if run.trusted:
+            run.kind = ANCHORED
+        else:
+            _place(run, [*left, *right])
+        if run.kind == ANCHORED:
+            offset = run.points[0].low + run.points[0].high
+            wraps += 0 if known is None else max(0, round((offset - known) / (2 * WRAP)))
+            known = offset
+        run.wraps = wraps
+
+
+def _place(run: Run, near: Sequence[Bound]) -> None:
+    """A run without trusted anchors; `near` are the nearest bounds of others in its boot."""
+    _, low, high = run.points[0]
+    is_held = low > -NEVER // 2 and high < NEVER // 2
+    fitting = [_with_wraps(run.points[0], one) for one in near] if is_held else []
+    best = next((q for q in (NTP, HARVESTER, MESSAGE, RTC) if _agreeing(run, q)), 0)
+    sure = [some[0] for some in fitting if len(some) == 1]
+    around = walls(sure, run.first) if sure else (1, 0)
+    if around[0] <= around[1]:
+        run.kind, run.points = ANCHORED, sure
+    elif best:
+        run.kind = OWN if best == RTC else SUSPECT
+        run.points = tightened(_agreeing(run, best))
+    elif is_held and low <= high:
+        run.kind = BETWEEN
+
+
+def _with_wraps(held: Bound, near: Bound) -> list[Bound]:
+    """Where this one is with each number of wraps that leaves it within the other; two are as
+    good as more."""
+    least, most = (held.low - near.high) // WRAP, (held.high - near.low) // WRAP + 1
+    moved = map(near.later, range(least, min(most, least + 3) + 1))
+    return [one for one in moved if not _excludes(held, one)]
+
+
+def _excludes(held: Bound, one: Bound) -> bool:
+    low, high = (wall - held.uptime * MS for wall in walls([one], held.uptime))
+    return high < held.low or low > held.high

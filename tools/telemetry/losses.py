@@ -1,7 +1,7 @@
 """The losses of one board: which records are missing, and why. Without Spark.
 
 A hole is a run of numbers (seq) that no record has. GAP records and frames in quarantine explain
-holes; they also show losses after the last record of a boot, and boots without any record.
+holes; they also show losses behind the last record of a boot, and boots without any record.
 Consecutive boots of which nothing is known are one loss, however many they are: a board whose ring
 was made anew continues with a random boot.
 """
@@ -9,104 +9,105 @@ was made anew continues with a random boot.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-UNEXPLAINED = "unexplained"
-QUARANTINED = "quarantined"
+import numpy as np
+
+from ..harvest import segments as s
+from .decode import UNREAD
+
+if TYPE_CHECKING:
+    from .silver import Records, Times
+
 NO_SEGMENT = 0xFFFFFFFF
-TO_THE_END = 0xFFFFFFFF  # as a count: nobody knows
+END = 0xFFFFFFFF  # as a count or a last number: nobody knows
+Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Told:
-    """Records that somebody says are lost."""
+class Told(NamedTuple):
+    """Records of a boot that somebody says are lost."""
 
-    boot: int
     first: int
-    count: int
+    last: int  # END: to the end of the boot, or until there are records again
     reason: str
     segment: int  # or NO_SEGMENT
 
-    @property
-    def last(self) -> int | None:
-        """None: to the end of the boot, or until there are records again."""
-        return None if self.count == TO_THE_END else self.first + self.count - 1
+
+def loss_rows(records: Records, times: Times, bad: list[Row]) -> Iterator[Row]:
+    """Rows of silver/losses; `bad` are those of quarantine. When: between the records around a
+    loss, or behind the last of its boot."""
+    _, ends = records.runs(records.boot)
+    last = {int(records.boot[i]): i for i in ends}
+    told = _told(records, {boot: int(records.seq[i]) for boot, i in last.items()}, bad)
+    behind = {(int(records.boot[i]), int(records.hole[i])): i
+              for i in np.flatnonzero(records.hole >= 0).tolist()}  # fmt: skip
+    holes: dict[int, dict[int, int]] = defaultdict(dict)  # by boot: the last of each by its first
+    for (boot, first), i in behind.items():
+        holes[boot][first] = int(records.seq[i]) - 1
+    for boot, some in told.items():
+        first = int(records.seq[last[boot]]) + 1 if boot in last else 0
+        ends_at = [one.last for one in some if one.last != END or one.first >= first]
+        if (most := max(ends_at, default=-1)) >= first:
+            holes[boot][first] = most
+    boots = dict.fromkeys(holes, 1)
+    if known := last.keys() | told.keys():
+        there = sorted({min(known) - 1, *last, *holes, max(known)})
+        boots |= {a + 1: b - a - 1 for a, b in pairwise(there) if b - a > 1}
+    for boot, count in boots.items():
+        for begin, end, why in _explained(holes.get(boot) or {0: END}, told.get(boot, ())):
+            after = before = None
+            if (place := behind.get((boot, begin))) is not None:
+                before = times.at(place)
+                after = None if records.first[place] else times.at(place - 1)
+            elif boot in last:
+                after = times.at(last[boot])
+            yield {
+                "boot": boot, "boots": count, "first_seq": begin, "after": after, "before": before,
+                "last_seq": None if end == END else end,
+                "lost": None if end == END else end - begin + 1,
+                "reasons": sorted({one.reason for one in why}) or ["unexplained"],
+                "segments": sorted({one.segment for one in why} - {NO_SEGMENT}),
+            }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Hole:
-    """A run of numbers without records; `last` None: nobody knows how many."""
+def _told(records: Records, lasts: dict[int, int], bad: list[Row]) -> dict[int, list[Told]]:
+    """By boot."""
+    found: dict[int, set[Told]] = defaultdict(set)
+    for i in np.flatnonzero(records.type == s.GAP).tolist():
+        boot, first, count, segment = s.LOSS.unpack(records.rows.column("payload")[i].as_py())
+        flags = int(records.flags[i])
+        last = END if count == END else first + count - 1
+        found[boot].add(Told(first, last, s.GAPS.get(flags, f"reason {flags}"), segment))
+    reach = {boot: max((one.last for one in some if one.last != END), default=-1)
+             for boot, some in found.items()}  # fmt: skip
+    for row in (row for row in bad if row["first_seq"] is not None):
+        boot, first, last = row["boot"], row["first_seq"], row["last_seq"]
+        why = UNREAD if row["reason"].startswith(UNREAD) else "quarantined"
+        if last is None and first <= max(lasts.get(boot, -1), reach.get(boot, -1)):
+            last = first
+        if last is not None or boot not in lasts or row["reason"] != s.TORN:
+            found[boot].add(Told(first, END if last is None else last, why, NO_SEGMENT))
+    return {boot: _telling(some) for boot, some in found.items()}
 
-    boot: int
-    first: int
-    last: int | None
-    boots: int = 1  # this and those behind it, all without a record
+
+def _telling(some: set[Told]) -> list[Told]:
+    """Without those that say nothing. Of each kind without an end the first tells of all that
+    the others do."""
+    kinds = {one[2:]: one for one in sorted(some, reverse=True) if one.last == END}
+    return [*(one for one in some if one.first <= one.last != END), *kinds.values()]
 
 
-@dataclass(frozen=True)
-class Loss:
-    """A hole with its reasons and the segments that were lost, as far as they are told."""
-
-    hole: Hole
-    reasons: list[str] = field(default_factory=list)
-    segments: list[int] = field(default_factory=list)
-
-
-def losses(holes: Sequence[Hole], lasts: dict[int, int], told: Sequence[Told]) -> list[Loss]:
-    """`holes` are those between records, `lasts` the last number of each boot with records."""
-    every = [*holes, *_behind(lasts, told)]
-    if boots := lasts.keys() | {one.boot for one in told}:
-        seen = lasts.keys() | {hole.boot for hole in every}
-        known = sorted({min(boots) - 1, *seen, max(boots)})
-        every += [Hole(a + 1, 0, None, b - a - 1) for a, b in pairwise(known) if b - a > 1]
-    by_boot: dict[int, list[Told]] = {}
+def _explained(
+    holes: dict[int, int], told: Sequence[Told]
+) -> Iterator[tuple[int, int, set[Told]]]:
+    """The holes of one boot, which do not overlap, each with all that is told of it."""
+    firsts = sorted(holes)
+    lasts = [holes[first] for first in firsts]
+    fitting: list[set[Told]] = [set() for _ in firsts]
     for one in told:
-        by_boot.setdefault(one.boot, []).append(one)
-    of_boot: dict[int, list[Hole]] = {}
-    for hole in every:
-        of_boot.setdefault(hole.boot, []).append(hole)
-    return [
-        loss for boot, some in of_boot.items() for loss in _explained(some, by_boot.get(boot, []))
-    ]
-
-
-def _behind(lasts: dict[int, int], told: Sequence[Told]) -> list[Hole]:
-    """Numbers that were given behind the last record of a boot, as far as is told."""
-    found: dict[int, Hole] = {}
-    for one in (one for one in told if one.count > 0):
-        first = lasts.get(one.boot, -1) + 1
-        if one.last is None and one.first >= first:
-            found[one.boot] = Hole(one.boot, first, None)
-        elif one.last is not None and one.last >= first:
-            hole = found.get(one.boot, Hole(one.boot, first, one.last))
-            last = None if hole.last is None else max(hole.last, one.last)
-            found[one.boot] = Hole(one.boot, first, last)
-    return list(found.values())
-
-
-def _explained(holes: Sequence[Hole], told: Sequence[Told]) -> Iterable[Loss]:
-    """The holes of one boot. Each that is told finds its holes, which do not overlap."""
-    holes = sorted(holes, key=lambda hole: hole.first)
-    firsts = [hole.first for hole in holes]
-    lasts = [TO_THE_END if hole.last is None else hole.last for hole in holes]
-    fitting: list[set[tuple[str, int]]] = [set() for _ in holes]
-    closed = (one for one in told if one.count > 0 and one.last is not None)
-    for one in {*closed, *_open(told)}:
-        begin = bisect_left(lasts, one.first)
-        end = len(holes) if one.last is None else bisect_right(firsts, one.last)
-        for some in fitting[begin:end]:
-            some.add((one.reason, one.segment))
-    for hole, some in zip(holes, fitting, strict=True):
-        reasons = sorted({reason for reason, _ in some}) or [UNEXPLAINED]
-        yield Loss(hole, reasons, sorted({segment for _, segment in some} - {NO_SEGMENT}))
-
-
-def _open(told: Sequence[Told]) -> Iterable[Told]:
-    """Those without an end; of each kind the first, which tells of all that the others do."""
-    first: dict[tuple[str, int], Told] = {}
-    for one in (one for one in told if one.last is None):
-        there = first.setdefault((one.reason, one.segment), one)
-        first[one.reason, one.segment] = min(there, one, key=lambda each: each.first)
-    return first.values()
+        for some in fitting[bisect_left(lasts, one.first) : bisect_right(firsts, one.last)]:
+            some.add(one)
+    yield from zip(firsts, lasts, fitting, strict=True)

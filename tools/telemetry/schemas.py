@@ -7,6 +7,7 @@ decoder (decode.py); a column that names partitions is in the path of a file and
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -42,6 +43,17 @@ class Table:
     def in_files(self) -> pa.Schema:
         """The columns that its files have."""
         return pa.schema([field for field in self.schema if field.name not in self.parts])
+
+    def made(
+        self, board: str, found: pa.Table | dict[str, Any] | list[dict[str, Any]]
+    ) -> pa.Table:
+        """These columns, or rows, of a board; columns that the table has not are left out."""
+        if isinstance(found, list):
+            return pa.Table.from_pylist([{"board": board, **row} for row in found], self.schema)
+        rows = pa.table(found)
+        if "board" not in rows.column_names:
+            rows = rows.append_column("board", pa.repeat(board, rows.num_rows))
+        return rows.select(self.schema.names).cast(self.schema)
 
 
 def _table(name: str, text: str, *parts: str) -> Table:

@@ -1,8 +1,8 @@
 """Silver of one board, in one pass over its frames with numpy and Arrow, without Spark.
 
     Records    frames once each, in the order of their numbers; ticks without the wraps that show
-               in them; a stretch ends where numbers are missing (anchors.py)
-    Times      the wall time of each record, by the pieces of the board's clock (own_clock.py)
+               in them; a stretch ends where numbers are missing (clock.py)
+    Times      the wall time of each record
 
 A segment belongs to one board, so nothing of another board is needed. Messages that a bridge
 brought from other boards are in `bridged`, under the board that they first came from.
@@ -10,7 +10,7 @@ brought from other boards are in `bridged`, under the board that they first came
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,15 +20,12 @@ import pyarrow.compute as pc
 
 from ..harvest import segments as s
 from . import payloads
-from .anchors import DRIFT_PPM, MISSING, MS
-from .board_task import anchor_rows, boots, loss_rows
-from .bounds import UNKNOWN, Bound, Piece
+from .clock import DRIFT_PPM, MS, NEVER, UNKNOWN, Anchors, Run, runs
 from .corrections import NONE, Corrections
-from .own_clock import clocks
+from .losses import loss_rows
 from .schemas import SILVER
 
-_NEVER = 2**62
-_FREE = Bound(0, None, None)
+MISSING = 3  # numbers: more begin a stretch; four times three days are less than a wrap
 _NUMBERS = (
     "boot", "seq", "ticks", "type", "flags", "segment", "crc", "line", "offset",
 )  # fmt: skip
@@ -40,7 +37,7 @@ class Records:
 
     def __init__(self, frames: pa.Table) -> None:
         column = {name: frames.column(name).to_numpy() for name in _NUMBERS}
-        harvested = pc.fill_null(frames.column("harvested_ms"), _NEVER).to_numpy()
+        harvested = pc.fill_null(frames.column("harvested_ms"), NEVER).to_numpy()
         keys = (column["offset"], column["line"], harvested, column["seq"], column["boot"])
         order = np.lexsort(keys)
         boot, seq = column["boot"][order], column["seq"][order]
@@ -85,7 +82,7 @@ class Records:
 
     def harvested_ms(self, i: int) -> int | None:
         found = int(self.harvested[i])
-        return None if found == _NEVER else found
+        return None if found == NEVER else found
 
     def runs(self, *columns: Any) -> tuple[list[int], list[int]]:
         """The first and the last of the records in a row that have the same there."""
@@ -109,28 +106,28 @@ def _shifted(column: Any) -> Any:
 
 
 class Times:
-    """Wall time, its error and the kind of clock of each record, from the pieces of its clock."""
+    """Wall time, its error and the kind of clock of each record."""
 
-    def __init__(self, records: Records, pieces: list[Piece]) -> None:
-        clock = {piece.where: piece for piece in pieces}
-        begins = np.flatnonzero(_changes(records.boot, records.stretch, records.passed))
-        keys = zip(
-            *(c[begins].tolist() for c in (records.boot, records.stretch, records.passed)),
-            strict=True,
-        )
-        self._of_run = [clock[key] for key in keys]
-        self._lengths = np.diff(np.append(begins, len(records)))
-        wraps = self._each(piece.wraps for piece in self._of_run)
+    def __init__(self, records: Records, runs: Sequence[Run]) -> None:
+        starts, _ = records.runs(records.boot, records.stretch)
+        self._run = np.repeat(np.arange(len(runs)), np.diff([*starts, len(records)]))
+        wraps = np.array([run.wraps for run in runs], np.int64)[self._run]
         self.uptime = records.uptime + wraps * s.TICKS_PERIOD
-        lows, highs = zip(
-            self._side([piece.before for piece in self._of_run]),
-            self._side([piece.after for piece in self._of_run]), strict=True,
-        )  # fmt: skip
-        low, high = np.maximum(*lows), np.minimum(*highs)
-        known = self._each(piece.kind != UNKNOWN for piece in self._of_run)
-        self.known = (known > 0) & (low > -_NEVER // 2) & (high < _NEVER // 2) & (low <= high)
-        now = self.uptime * MS
-        low, high = (np.where(self.known, bound + now, 0) for bound in (low, high))
+        points = [(i, *point) for i, run in enumerate(runs) for point in run.points]
+        whose, *bounds = np.array(points, np.int64).reshape(-1, 4).T
+        place = self._run << 42 | records.uptime  # ms of more than a century
+        before = np.searchsorted(whose << 42 | bounds[0], place, "right") - 1
+        low, high = np.full(len(place), -NEVER), np.full(len(place), NEVER)
+        for near in (before, before + 1):
+            near = near.clip(0, len(whose) - 1)
+            uptime, least, most = (column[near] for column in bounds)
+            drift = np.abs(records.uptime - uptime) * DRIFT_PPM
+            is_own = whose[near] == self._run
+            low = np.where(is_own, np.maximum(low, least - drift), low)
+            high = np.where(is_own, np.minimum(high, most + drift), high)
+        self._kinds = pa.array([run.kind for run in runs], pa.string())
+        self.known = np.array([run.kind != UNKNOWN for run in runs], bool)[self._run]
+        low, high = (np.where(self.known, at + records.uptime * MS, 0) for at in (low, high))
         self.wall = (low + high) // 2000
         self.error = (high - low) // 2000 + 2
 
@@ -138,30 +135,14 @@ class Times:
         """Of a record, in microseconds."""
         return int(self.wall[i]) if self.known[i] else None
 
-    def _each(self, of_run: Iterable[int]) -> Any:
-        """What is of a run, for each of its records."""
-        return np.repeat(np.array([*of_run], np.int64), self._lengths)
-
-    def _side(self, bounds: list[Bound | None]) -> tuple[Any, Any]:
-        """The bounds of the offset that follow from one end of the pieces."""
-        there = [bound or _FREE for bound in bounds]
-        spread = np.abs(self.uptime - self._each(bound.uptime for bound in there)) * DRIFT_PPM
-        lows = (-_NEVER if bound.low is None else bound.low for bound in there)
-        highs = (_NEVER if bound.high is None else bound.high for bound in there)
-        return self._each(lows) - spread, self._each(highs) + spread
-
     @cached_property
     def columns(self) -> dict[str, pa.Array]:
         """Those that messages and events have."""
-        kinds = pa.array([piece.kind for piece in self._of_run], pa.string())
-        runs = np.repeat(np.arange(len(self._of_run)), self._lengths)
-        clock = kinds.take(pa.array(runs))
-        unknown = pa.array(~self.known)
         return {
             "uptime_ms": pa.array(self.uptime),
             "wall": pa.array(self.wall, pa.timestamp("us", "UTC"), mask=~self.known),
             "wall_error_us": pa.array(self.error, mask=~self.known),
-            "clock": pc.if_else(unknown, UNKNOWN, clock),
+            "clock": self._kinds.take(pa.array(self._run)),
         }
 
 
@@ -170,9 +151,8 @@ def of_board(
 ) -> dict[str, pa.Table]:
     """All tables of silver of a board; `bad` are its rows of quarantine."""
     records = Records(frames.combine_chunks())
-    there = boots(records, corrections)
-    pieces, trusted = clocks(there)
-    times = Times(records, pieces)
+    anchors = Anchors(records, corrections)
+    times = Times(records, runs(records, anchors))
     both = pa.table({
         **{name: records.rows.column(name) for name in ("client", "topic", "payload")},
         **{name: pa.array(getattr(records, name))
@@ -181,13 +161,14 @@ def of_board(
     })  # fmt: skip
     sent, happened = (both.filter(pa.array(records.type == kind)) for kind in (s.MESSAGE, s.EVENT))
     has_origin = pa.array((sent.column("flags").to_numpy() & s.HAS_ORIGIN) != 0)
-    return {
+    made = {
         "messages": _messages(sent.filter(pc.invert(has_origin))),
         "bridged": _bridged(board, sent.filter(has_origin)),
         "events": _events(happened),
-        "anchors": _rows("anchors", board, anchor_rows(there, trusted, corrections)),
-        "losses": _rows("losses", board, loss_rows(records, times, bad)),
+        "anchors": _anchors(records, anchors),
+        "losses": [*loss_rows(records, times, bad)],
     }
+    return {name: SILVER[name].made(board, rows) for name, rows in made.items()}
 
 
 def _messages(rows: pa.Table) -> pa.Table:
@@ -254,5 +235,12 @@ def _detail(kind: int, payload: bytes) -> tuple[str, int | None, str | None, int
     return name, None, None, None
 
 
-def _rows(name: str, board: str, found: Iterable[Row]) -> pa.Table:
-    return pa.Table.from_pylist([row | {"board": board} for row in found], SILVER[name].schema)
+def _anchors(records: Records, anchors: Anchors) -> pa.Table:
+    told = zip(anchors.quality.tolist(), anchors.corrected.tolist(), strict=True)
+    return pa.table({
+        "boot": records.boot[anchors.at], "seq": records.seq[anchors.at],
+        "quality": pa.array(["corrected" if is_corrected else s.QUALITIES.get(kind, str(kind))
+                             for kind, is_corrected in told], pa.string()),
+        "believed": anchors.believed, "anchor": anchors.wall_ms * 1000,
+        "error_ms": anchors.error_ms,
+    })  # fmt: skip

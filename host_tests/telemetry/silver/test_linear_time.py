@@ -5,25 +5,26 @@ recording makes 157,000 segments, with an anchor in each.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from slotmq_tools.telemetry.anchors import Anchor, believed
-from slotmq_tools.telemetry.clock import Boot, Stretch
-from slotmq_tools.telemetry.losses import Hole, Told, losses
-from slotmq_tools.telemetry.own_clock import clocks
+from slotmq_tools.harvest.segments import LOSS
+from slotmq_tools.telemetry import silver
+from slotmq_tools.telemetry.schemas import BRONZE
 
-NOW = 1_780_000_000_000
-HOUR = 3_600_000
+from .test_clock import BOARD, HARVESTER, NTP, RTC, TOLD, boot
+
 FEW, MANY = 400, 1600
+HOUR = 1 / 24
+Rows = list[dict[str, Any]]
 
 
-def calls(work: Callable[[], object]) -> int:
+def calls(frames: Rows) -> int:
     """How many functions written in Python, and generators, were entered or gone on with."""
-    count = 0
+    rows, count = pa.Table.from_pylist(frames, BRONZE.schema), 0
 
     def counted(_frame: object, event: str, _argument: object) -> None:
         nonlocal count
@@ -31,58 +32,50 @@ def calls(work: Callable[[], object]) -> int:
 
     sys.setprofile(counted)
     try:
-        work()
+        silver.of_board(BOARD, rows, [])
     finally:
         sys.setprofile(None)
     return count
 
 
-def anchors(kind: str, count: int) -> list[Anchor]:
-    """One an hour: each with a little more error than the one before, of every kind so that some
-    contradict others, or each behind a hole in which the ticks have begun anew unseen."""
-    random, period = Random(1), 2**30 if kind == "holed" else 0
-    return [
-        Anchor(i, i * HOUR, random.choice((1, 2, 4)), NOW + i * HOUR + random.randint(-900, 900),
-               random.randrange(2000), None)
-        if kind == "mixed" else
-        Anchor(i, i * HOUR, 4, NOW + i * (HOUR + period), 50 + i, None, i if period else 0)
-        for i in range(count)
-    ]  # fmt: skip
+def mixed(count: int) -> Rows:
+    """Anchors of every kind in one stretch, some of which contradict others."""
+    random = Random(1)
+    return boot(1, (0, count * HOUR, *(
+        (random.choice((1, 2, 4)), i * HOUR + random.randint(-900, 900) / 86_400_000, i * HOUR,
+         random.randrange(2000)) for i in range(count)
+    )))  # fmt: skip
 
 
-def said(count: int, i: int, kinds: tuple[int, ...], stretch: int = 0) -> Anchor:
-    return Anchor(10 * i, stretch * HOUR, kinds[i % len(kinds)], NOW - (count - i) * HOUR, 60_000,
-                  NOW, stretch)  # fmt: skip
-
-
-def boots(kinds: tuple[int, ...], count: int) -> list[Boot]:
+def boots(count: int, kinds: tuple[int, ...]) -> Rows:
     """Each with one anchor."""
-    return [Boot(i, (Stretch(0, 60_000, NOW, (said(count, i, kinds),)),)) for i in range(count)]
+    return [row for i in range(count)
+            for row in boot(i, (0, HOUR / 60, (kinds[i % len(kinds)], i * HOUR)))]  # fmt: skip
 
 
-def stretches(kinds: tuple[int, ...], count: int) -> list[Boot]:
+def stretches(count: int, kinds: tuple[int, ...]) -> Rows:
     """A boot whose every second stretch has an anchor."""
-    return [Boot(1, tuple(
-        Stretch(i * HOUR, i * HOUR + HOUR // 2, NOW, (said(count, i, kinds, i),) if i % 2 else ())
+    return boot(1, *(
+        (i * HOUR, HOUR / 2, *([(kinds[i % len(kinds)], i * HOUR)] if i % 2 else ()))
         for i in range(count)
-    ))]  # fmt: skip
+    ))  # fmt: skip
 
 
-def overwritten(count: int) -> object:
-    """The losses of a ring that was overwritten all the time and harvested now and then."""
-    told = [Told(1, 50 * i, 50, "overwritten", i) for i in range(count)]
-    told += [Told(1, 50 * i, 0xFFFFFFFF, "ring full", 0xFFFFFFFF) for i in range(count)]
-    holes = [Hole(1, 200 * i + 50, 200 * i + 149) for i in range(count // 4)]
-    return lambda: losses(holes, {1: 50 * count}, told)
+def overwritten(count: int) -> Rows:
+    """A ring that was overwritten or full all the time, and harvested now and then."""
+    rows = [row for i in range(count // 2) for row in boot(1, (i * HOUR, HOUR / 2))]
+    for i, row in enumerate(rows):
+        size, kind = ((50, 1), (0xFFFFFFFF, 2))[i % 2]
+        told = {"payload": LOSS.pack(1, 25 * i, size, i), "type": 5, "flags": kind}
+        row |= {"seq": 100 * i, "offset": 100 * i, **told}
+    return rows
 
 
-KINDS = (1,), (4,), (1, 2, 3, 4)  # anchors of a board's own clock, of NTP, of all
 WORK: dict[str, Any] = {
-    **{kind: lambda count, kind=kind: lambda: believed(anchors(kind, count))
-       for kind in ("rising", "mixed", "holed")},
-    **{f"{made.__name__} {kinds}": lambda count, made=made, kinds=kinds: (
-        lambda: clocks(made(kinds, count))) for made in (boots, stretches) for kinds in KINDS},
+    "mixed": mixed,
     "losses": overwritten,
+    **{f"{made.__name__} {kinds}": lambda count, made=made, kinds=kinds: made(count, kinds)
+       for made in (boots, stretches) for kinds in ((RTC,), (NTP,), (RTC, TOLD, HARVESTER, NTP))},
 }  # fmt: skip
 
 
@@ -94,5 +87,5 @@ def test_work_is_linear(work: Any) -> None:
 
 def test_boots_far_apart_are_one_loss() -> None:
     """A ring that was formatted begins with a random boot: up to 2**28 lie between."""
-    near, far = (calls(lambda boot=b: losses([], {5: 10, boot: 3}, [])) for b in (105, 2**28))  # type: ignore[misc]
+    near, far = (calls([*boot(5, (0, 1)), *boot(last, (0, 1))]) for last in (2**15, 2**28))
     assert near == far

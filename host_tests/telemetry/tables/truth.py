@@ -163,10 +163,10 @@ class Truth:
                 if (row["board"], row["boot"], number) in self.season.harvest.hidden:
                     yield f"{row}: it is in quarantine"
         for board in {board for board, _ in last}:
-            boots = sorted({b for name, b in last if name == board})
-            for row in (row for row in losses if row["board"] == board):
-                boots += range(row["boot"], row["boot"] + min(row["boots"], 2 * _FAR))
-            if any(1 < b - a <= _FAR for a, b in pairwise(sorted(boots))):
+            boots = [(b, b) for name, b in last if name == board]
+            boots += [(row["boot"], row["boot"] + row["boots"] - 1)
+                      for row in losses if row["board"] == board]  # fmt: skip
+            if any(1 < b - a <= _FAR for (_, a), (b, _) in pairwise(sorted(boots))):
                 yield f"{board}: a boot without records or loss"
 
 
