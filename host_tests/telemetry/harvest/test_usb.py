@@ -46,20 +46,17 @@ def test_over_the_network_and_then_by_cable_makes_no_doubles(lab: Lab) -> None:
     assert len(lab.segments()) == len(one.segments)
 
 
-def test_a_segment_of_which_the_bundle_lacks_records_is_not_deleted(lab: Lab) -> None:
-    one = recorder(messages=30)
-    lab.kept(one.segments[0][:-300])
-    one.start()
-    lab.written(one)
-    assert "00000000.seg: stays on the board" in lab.cable("--delete", status=1).output
-    assert len([*lab.flash.iterdir()]) == 2
-
-
-@pytest.mark.parametrize("tail", [b"\xff" * 40, b"\x12" * 40], ids=["erased", "torn"])
-def test_a_longer_segment_is_not_deleted_unless_by_erased_bytes(lab: Lab, tail: bytes) -> None:
+@pytest.mark.parametrize(
+    ("tail", "lacks"),
+    [(b"\xff" * 40, 40), (b"\x12" * 40, 40), (b"\x12" * 40, 300)],
+    ids=["erased", "torn", "records"],
+)
+def test_a_longer_segment_is_not_deleted_unless_by_erased_bytes(
+    lab: Lab, tail: bytes, lacks: int
+) -> None:
     one = recorder(messages=30)
     one.segments[0] += tail
-    lab.kept(one.segments[0][:-40])
+    lab.kept(one.segments[0][:-lacks])
     one.start()
     lab.written(one)
     erased = tail[0] == 0xFF

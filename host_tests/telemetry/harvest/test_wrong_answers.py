@@ -109,14 +109,6 @@ def test_a_segment_of_size_zero_writes_no_manifest_line(lab: Lab) -> None:
     assert [bundle.segment_size for bundle in lines_of(lab.path)] == [one.size]
 
 
-def test_a_malformed_answer_is_requested_again(lab: Lab) -> None:
-    one = recorder(messages=120)
-    boards = lab.attach(one)
-    boards.spoil = lambda count, answer: answer[: count % 12] if count % 5 == 0 else answer
-    lab.harvest()
-    assert lab.identities() == identities(one)
-
-
 def test_a_foreign_file_in_partial_is_named(lab: Lab) -> None:
     lab.attach(recorder(messages=20))
     (lab.path / "partial").mkdir(parents=True)
