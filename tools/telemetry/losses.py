@@ -59,9 +59,13 @@ def loss_rows(records: Records, times: Times, bad: list[Row]) -> Iterator[Row]:
     for boot, count in boots.items():
         for begin, end, why in _explained(holes.get(boot) or {0: END}, told.get(boot, ())):
             after = before = None
+            gone = {one.segment for one in why} - {NO_SEGMENT}
             if (place := behind.get((boot, begin))) is not None:
                 before = times.at(place)
-                after = None if records.first[place] else times.at(place - 1)
+                if not records.first[place]:
+                    after = times.at(place - 1)
+                    gone |= {*range(int(records.segment[place - 1]) + 1,
+                                    int(records.segment[place]))}  # fmt: skip
             elif boot in last:
                 after = times.at(last[boot])
             yield {
@@ -69,7 +73,7 @@ def loss_rows(records: Records, times: Times, bad: list[Row]) -> Iterator[Row]:
                 "last_seq": None if end == END else end,
                 "lost": None if end == END else end - begin + 1,
                 "reasons": sorted({one.reason for one in why}) or ["unexplained"],
-                "segments": sorted({one.segment for one in why} - {NO_SEGMENT}),
+                "segments": sorted(gone),
             }  # fmt: skip
 
 

@@ -96,3 +96,12 @@ def test_explanations_equal_those_of_all_pairs(
             segment for _, f, n, segment in gaps if max(f, first) < min(f + n, end + 1)
         })  # fmt: skip
         assert not {*range(first, min(end, 60) + 1)} & {*numbers}
+
+
+def test_segments_of_which_nothing_came_are_named() -> None:
+    """Nobody tells of them: records before and behind them do."""
+    frame = {"board": "aa", "boot": 1, "ticks": 9, "type": 3, "flags": 1, "crc": 1, "line": 0,
+             "payload": b"", "offset": 32}  # fmt: skip
+    frames = [frame | {"seq": 9 * segment, "segment": segment} for segment in (1, 2, 5)]
+    found = silver.of_board("aa", pa.Table.from_pylist(frames, BRONZE.schema), [])["losses"]
+    assert found.column("segments").to_pylist() == [[], [], [3, 4]]
