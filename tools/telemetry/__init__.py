@@ -11,7 +11,7 @@ tables
     folder.py          a folder here or in an object store
     lake.py            the folder of Delta tables: files, transactions, locks
     optimize.py        fewer files, and old ones deleted
-    schemas.py, columns.py  the columns of every table, and docs/telemetry-reference.md
+    schemas.py, columns.py  every table and column, and the end of docs/telemetry-reference.md
     engine.py          runs tasks, in this process or in Spark's
     bronze.py          bronze and quarantine
     build.py           which boards have something new; makes silver and gold of them

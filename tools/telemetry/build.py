@@ -190,14 +190,14 @@ def make_gold(folder: Folder, work: Work) -> Iterator[File]:
     sent = gold.Sent(told)
     timed = gold.Numbers(sent)
     for table, rows in {
-        "traffic": gold.traffic(board, sent),
-        "readings": gold.readings(board, timed),
-        "silences": gold.silences(board, told),
-        "gaps": gold.gaps(board, told),
-        "sensors": gold.sensors(board, timed),
-        "audit": gold.audit(board, sent, told.holes),
-        "sessions": gold_health.sessions(board, told),
-        "boots": gold_health.boots(board, told),
-        "boards": gold_health.boards(board, told, work["told"] and Named(*work["told"])),
+        "traffic": gold.traffic(sent),
+        "readings": gold.readings(timed),
+        "silences": gold.silences(told),
+        "gaps": gold.gaps(told),
+        "sensors": gold.sensors(timed),
+        "audit": gold.audit(sent, told.holes),
+        "sessions": gold_health.sessions(told),
+        "boots": gold_health.boots(told),
+        "boards": gold_health.boards(told, Named(*(work["told"] or (board,)))),
     }.items():
-        yield write(folder, GOLD[table], rows, name, board)
+        yield write(folder, GOLD[table], GOLD[table].made(board, rows), name, board)

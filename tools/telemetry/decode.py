@@ -17,32 +17,9 @@ from ..harvest import segments as s
 from ..harvest.manifest import Line, Segment
 from .folder import Folder
 from .manifest import Part
+from .schemas import ONLY_BAD, QUARANTINE
 
-SCHEMA = pa.schema(
-    [
-        ("board", pa.string()),  # 16 hex digits
-        ("boot", pa.int64()),
-        ("segment", pa.int64()),
-        ("seq", pa.int64()),
-        ("ticks", pa.int64()),  # ms since boot, modulo 2**30
-        ("type", pa.int32()),
-        ("flags", pa.int32()),
-        ("client", pa.string()),
-        ("topic", pa.string()),
-        ("payload", pa.binary()),  # of a bad frame: its first bytes
-        ("crc", pa.int64()),  # tells a double from another record with the same identity
-        ("line", pa.int64()),  # of the manifest, from 0; -1 if it came over MQTT
-        ("offset", pa.int64()),  # in the bundle
-        ("harvested_ms", pa.int64()),  # Unix time
-        # For a bad frame only
-        ("file", pa.string()),
-        ("reason", pa.string()),
-        ("bytes", pa.int64()),  # that are not read
-        ("first_seq", pa.int64()),  # of the records in them
-        ("last_seq", pa.int64()),
-    ]
-)
-ONLY_BAD = ("file", "reason", "bytes", "first_seq", "last_seq")
+SCHEMA = QUARANTINE.schema
 CHUNK = 1 << 20  # larger pieces are decoded more slowly
 UNREAD = "not read yet"
 _ZEROS = bytes(s.HEADER_SIZE)
@@ -160,7 +137,7 @@ def _rows(data: bytes, found: _Found, place: Place, bad: list[_Bad]) -> pa.Recor
             _same(place.line, len(offsets)),
             pa.array(offsets + place.offset),
             _same(place.harvested_ms, len(offsets)),
-            *(pa.nulls(len(offsets), kind) for kind in SCHEMA.types[-len(ONLY_BAD) :]),
+            *(pa.nulls(len(offsets), kind) for kind in SCHEMA.types[-len(ONLY_BAD.split()) :]),
         ],
         schema=SCHEMA,
     )

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import json_numbers
-from .schemas import GOLD
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 QUIET_TIMES, QUIET_S, QUIET_OF = 5, 60, 5  # longer than usual, at least, of so many messages
@@ -28,6 +27,7 @@ COUNTER = "n"  # the field in which a publisher counts its messages
 COUNTED = 5  # values, from which on a counter shows as one
 _LAST = np.uint64(2**64 - 1)  # of all identities
 Row = dict[str, Any]
+Columns = dict[str, Any]  # of a table, by name
 
 
 @dataclass(frozen=True)
@@ -61,25 +61,6 @@ def placed(rows: pa.Table) -> Any:
     """Which rows have a time that is known well enough to say in which hours they may be."""
     error = pc.fill_null(rows.column("wall_error_us"), HOUR_US + 1).to_numpy()
     return error <= HOUR_US
-
-
-def table(name: str, board: str, columns: dict[str, Any]) -> pa.Table:
-    """A table of gold of these columns."""
-    schema = GOLD[name].schema
-    some = next(iter(columns.values()))
-    columns = {"board": pa.repeat(board, len(some)), **columns}
-    made = []
-    for field in schema:
-        values = columns[field.name]
-        if field.type == pa.timestamp("us", "UTC") and isinstance(values, np.ndarray):
-            values = pa.array(values.astype(np.int64))
-        made.append(pa.array(values).cast(field.type))
-    return pa.Table.from_arrays(made, schema=schema)
-
-
-def rows(name: str, found: list[Row]) -> pa.Table:
-    """The same of rows."""
-    return pa.Table.from_pylist(found, GOLD[name].schema)
 
 
 def _order(keys: tuple[Any, ...]) -> Any:
@@ -194,35 +175,35 @@ def _with_bridged(silver: Silver) -> pa.Table:
     return pa.concat_tables([found, others.select(names)])
 
 
-def traffic(board: str, sent: Sent, step: int = HOUR_US) -> pa.Table:
+def traffic(sent: Sent, step: int = HOUR_US) -> Columns:
     """Messages and bytes of each topic in each hour, or in steps of so many microseconds."""
     groups = Groups((sent.topic[sent.placed], sent.wall[sent.placed] // step), 2)
     rows = sent.rows.filter(pa.array(sent.placed))
     size = pc.binary_length(rows.column("payload")).to_numpy().astype(np.int64)
     qos, retain = rows.column("qos").to_numpy(), rows.column("retain").to_numpy()
     topic, hour = (key[groups.starts] for key in groups.keys)
-    return table("traffic", board, {
+    return {
         "topic": sent.topics.take(pa.array(topic)), "start": hour * step,
         "messages": groups.counts, "bytes": groups.sum(size[groups.order]),
         "acknowledged": groups.sum((qos > 0)[groups.order].astype(np.int64)),
         "retained": groups.sum(retain[groups.order].astype(np.int64)),
         "rate": groups.counts * 1_000_000 / step,
-    })  # fmt: skip
+    }  # fmt: skip
 
 
-def readings(board: str, timed: Numbers, step: int = HOUR_US) -> pa.Table:
+def readings(timed: Numbers, step: int = HOUR_US) -> Columns:
     """What each field of each topic was in each hour, or in steps of so many microseconds."""
     groups = Groups((timed.topic, timed.field, timed.at // step, timed.value), 3)
     topic, field, hour, _ = (key[groups.starts] for key in groups.keys)
     value = groups.keys[3]
-    return table("readings", board, {
+    return {
         "topic": timed.topics.take(pa.array(topic)), "field": timed.fields.take(pa.array(field)),
         "start": hour * step, "count": groups.counts,
         "min": value[groups.starts], "max": value[groups.ends],
         "mean": groups.sum(value) / groups.counts,
         **{f"p{part}": _percentile(groups, value, part) for part in (10, 50, 90)},
         "rate": groups.counts * 1_000_000 / step,
-    })  # fmt: skip
+    }  # fmt: skip
 
 
 def _percentile(groups: Groups, value: Any, part: int) -> Any:
@@ -234,7 +215,7 @@ def _percentile(groups: Groups, value: Any, part: int) -> Any:
     return low + (high - low) * (place - below)
 
 
-def sensors(board: str, timed: Numbers) -> pa.Table:
+def sensors(timed: Numbers) -> Columns:
     """Per field: whether its value creeps in one direction, and since when it has not moved.
 
     A counter does neither: the field `n`, or whole numbers of which more than half rise, and
@@ -255,14 +236,14 @@ def sensors(board: str, timed: Numbers) -> pa.Table:
     counter = counter | _counts(groups, value, step)
     lasts = (last - first >= DRIFT_S * 10**6) & (groups.counts >= DRIFT_COUNT)
     drifts = ~counter & lasts & (np.nan_to_num(fits) >= DRIFT_R2) & (np.nan_to_num(slope) != 0)
-    return table("sensors", board, {
+    return {
         "topic": timed.topics.take(pa.array(topic[starts])), "field": names,
         "count": groups.counts, "first": first, "last": last,
         "drift_per_day": pa.array(slope, mask=np.isnan(slope)),
         "drift_r2": pa.array(fits, mask=np.isnan(fits)), "drifts": drifts, "same": same,
         "same_since": at[last_run], "counter": counter,
         "flat": (same >= FLAT_COUNT) & (last - at[last_run] >= FLAT_S * 10**6),
-    })  # fmt: skip
+    }  # fmt: skip
 
 
 def _counts(groups: Groups, value: Any, step: Any) -> Any:
@@ -288,7 +269,7 @@ def _trend(groups: Groups, at: Any, value: Any) -> tuple[Any, Any]:
     return np.where(np.isfinite(slope), slope, np.nan), np.where(np.isfinite(fits), fits, np.nan)
 
 
-def silences(board: str, silver: Silver) -> pa.Table:
+def silences(silver: Silver) -> list[Row]:
     """When a topic was quiet for much longer than it is usually; `restarted`: its broker was
     off or began anew meanwhile. `before` null: it has said nothing up to the recording's end.
 
@@ -314,7 +295,7 @@ def silences(board: str, silver: Silver) -> pa.Table:
         hidden = np.sort(identity[~known & (code == one)])
         if is_over and not (hidden > who[-1]).any():
             found.append({
-                "board": board, "topic": topic.dictionary[one].as_py(), "after": int(at[-1]),
+                "topic": topic.dictionary[one].as_py(), "after": int(at[-1]),
                 "before": None, "seconds": (end - int(at[-1])) / 10**6, "usual_s": usual,
                 "restarted": bool(who[-1] >> 32 != last >> 32),
             })  # fmt: skip
@@ -322,11 +303,11 @@ def silences(board: str, silver: Silver) -> pa.Table:
         low, high = np.minimum(who[long], who[long + 1]), np.maximum(who[long], who[long + 1])
         for i in long[~(_between(silver.holes, low, high) | _between(hidden, low, high))].tolist():
             found.append({
-                "board": board, "topic": topic.dictionary[one].as_py(),
+                "topic": topic.dictionary[one].as_py(),
                 "after": int(at[i]), "before": int(at[i + 1]), "seconds": float(steps[i]),
                 "usual_s": usual, "restarted": bool(who[i] >> 32 != who[i + 1] >> 32),
             })  # fmt: skip
-    return rows("silences", found)
+    return found
 
 
 def _last_run(silver: Silver) -> tuple[int, int, Any]:
@@ -351,18 +332,18 @@ def _between(some: Any, low: Any, high: Any) -> Any:
     return np.append(some, _LAST)[place] < high
 
 
-def gaps(board: str, silver: Silver) -> pa.Table:
+def gaps(silver: Silver) -> list[Row]:
     """What was not recorded, with the files of the ring that are gone by name."""
     found = []
     for row in silver.losses.to_pylist():
         known = row["after"] is not None and row["before"] is not None
         seconds = (row["before"] - row["after"]).total_seconds() if known else None
         files = [f"{number:08x}.seg" for number in row["segments"]]
-        found.append({**row, "board": board, "files": files, "seconds": seconds})
-    return rows("gaps", found)
+        found.append({**row, "files": files, "seconds": seconds})
+    return found
 
 
-def audit(board: str, sent: Sent, holes: Any) -> pa.Table:
+def audit(sent: Sent, holes: Any) -> Columns:
     """What QoS promises and a recording contradicts, per client and topic.
 
     twice         QoS 2, and the message before it, of QoS 2 too, has the same payload: it
@@ -387,14 +368,14 @@ def audit(board: str, sent: Sent, holes: Any) -> pa.Table:
     said = (finding >= 0) & ~((finding == LOST) & hidden)
     a, b, finding, ahead = a[said], b[said], finding[said], ahead[said]
     which = pa.array(b)
-    return table("audit", board, {
+    return {
         **{n: rows.column(n).take(which) for n in ("boot", "seq", "client", "topic", "wall")},
         "finding": pa.array(FINDINGS).take(pa.array(finding)),
         "messages": np.where(finding == LOST, ahead - 1, 1).astype(np.int64),
         "before_seq": rows.column("seq").take(pa.array(a)),
         "counter": pa.array(np.nan_to_num(counter[b]).astype(np.int64),
                             mask=np.isnan(counter[b])),
-    })  # fmt: skip
+    }  # fmt: skip
 
 
 FINDINGS = ("twice", "order broken", "lost")

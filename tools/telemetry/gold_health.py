@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .decode import UNREAD
-from .gold import Row, Silver, own, placed, rows
+from .gold import Row, Silver, own, placed
 from .names import Named
 
 FLAPPING = 5  # connects within the time below
@@ -19,7 +19,7 @@ TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/protocol/packet.py has them 
 LOW_HEAP = 10_240  # bytes; less is too little for a connection
 
 
-def sessions(board: str, silver: Silver) -> pa.Table:
+def sessions(silver: Silver) -> list[Row]:
     """Per client: how often it came, went, and why."""
     sent = Counter(silver.messages.column("client").to_pylist())
     names = ["client", "event", "code", "boot", "stretch", "uptime_ms"]
@@ -33,12 +33,12 @@ def sessions(board: str, silver: Silver) -> pa.Table:
         most = _most_connects([row for row in happened if row["event"] == "connect"])
         deaths = sum(r["event"] == "disconnect" and r["code"] == TIMED_OUT for r in happened)
         found.append({
-            "board": board, "client": client, "connects": of["connect"],
+            "client": client, "connects": of["connect"],
             "disconnects": of["disconnect"], "keep_alive_deaths": deaths,
             "takeovers": of["takeover"], "wills": of["will"], "most_connects": most,
             "flapping": most >= FLAPPING, "messages": sent[client],
         })  # fmt: skip
-    return rows("sessions", found)
+    return found
 
 
 def _most_connects(connects: list[Row]) -> int:
@@ -88,7 +88,7 @@ def most_connected(silver: Silver) -> int | None:
     return found
 
 
-def boots(board: str, silver: Silver) -> pa.Table:
+def boots(silver: Silver) -> list[Row]:
     """Per boot: when it was up, as far as records of known time show it, and why it began."""
     names = ["boot", "wall", "wall_error_us"]
     both = pa.concat_tables([silver.messages.select(names), silver.events.select(names)])
@@ -97,27 +97,26 @@ def boots(board: str, silver: Silver) -> pa.Table:
     found = grouped.aggregate([("wall", "min"), ("wall", "max"), ("boot", "count")])
     began = silver.events.filter(pc.equal(silver.events.column("event"), "boot"))
     causes = dict(zip(*(began.column(n).to_pylist() for n in ("boot", "code")), strict=True))
-    return rows("boots", [
-        {"board": board, "boot": row["boot"], "first": row["wall_min"], "last": row["wall_max"],
+    return [
+        {"boot": row["boot"], "first": row["wall_min"], "last": row["wall_max"],
          "records": row["boot_count"], "cause": causes.get(row["boot"])}
         for row in found.to_pylist()
-    ])  # fmt: skip
+    ]  # fmt: skip
 
 
-def boards(board: str, silver: Silver, named: Named | None) -> pa.Table:
+def boards(silver: Silver, named: Named) -> list[Row]:
     """What a board has seen, what it lacked, and what to do about it; no row for one that has
     recorded nothing."""
     sent, events, losses, anchors = (
         getattr(silver, name) for name in ("messages", "events", "losses", "anchors")
     )
     if not any(each.num_rows for each in (sent, events, losses, anchors)):
-        return rows("boards", [])
+        return []
     known = sent.filter(pa.array(placed(sent))).column("wall")
     happened = Counter(events.column("event").to_pylist())
     full = events.filter(pc.equal(events.column("event"), "table full")).column("detail")
-    named = named or Named(board)
     row: Row = {
-        "board": board, "name": named.name, "site": named.site, "tags": list(named.tags),
+        "name": named.name, "site": named.site, "tags": list(named.tags),
         "first": pc.min(known).as_py(), "last": pc.max(known).as_py(),
         "boots": happened["boot"], "messages": sent.num_rows,
         "without_time": sent.num_rows - len(known),
@@ -132,7 +131,7 @@ def boards(board: str, silver: Silver, named: Named | None) -> pa.Table:
         "most_connected": most_connected(silver) or 0,
         "refusals": happened["table full"], "full": sorted({*full.to_pylist()}),
     }  # fmt: skip
-    return rows("boards", [row | {"advice": [*advice(row)]}])
+    return [row | {"advice": [*advice(row)]}]
 
 
 def advice(row: Row) -> Iterator[str]:

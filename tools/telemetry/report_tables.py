@@ -160,8 +160,9 @@ class Tables:
         found: list[Row] = []
         for board in self.shown:
             told, step = self._sent(self.ids[board]), 1000 * self.step
-            rows = (gold.traffic(board, told, step) if name == "traffic"
-                    else gold.readings(board, gold.Numbers(told), step))  # fmt: skip
+            columns = (gold.traffic(told, step) if name == "traffic"
+                       else gold.readings(gold.Numbers(told), step))  # fmt: skip
+            rows = GOLD[name].made(self.ids[board], columns)
             found += [row | {"board": board} for row in rows.to_pylist()]
         return found
 

@@ -1,37 +1,50 @@
-"""The columns of every table, and which of them name its partitions.
+"""The tables: the columns of each, and which of them name its partitions.
 
-docs/telemetry-reference.md describes the tables. bronze and quarantine have the columns of the
-decoder (decode.py); a column that names partitions is in the path of a file and not in the file.
+docs/telemetry-reference.md describes them; its end is made by
+
+    python -m slotmq_tools.telemetry.schemas
+
+A column that names partitions is in the path of a file and not in the file. columns.py says of
+each column its type and what it means.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from . import decode
+from .columns import COLUMNS
 
-_TYPES: dict[str, pa.DataType] = {
-    "long": pa.int64(),
-    "int": pa.int32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "strings": pa.list_(pa.string()),
-    "longs": pa.list_(pa.int64()),
-    "binary": pa.binary(),
-    "bool": pa.bool_(),
-    "time": pa.timestamp("us", "UTC"),
+PAGE = Path(__file__).resolve().parents[2] / "docs/telemetry-reference.md"
+_HEAD = """## Columns
+
+Made from the schemas by `python -m slotmq_tools.telemetry.schemas`. Times are in UTC. Each table
+is partitioned by `board`.
+"""
+# The types by the names that columns.py has for them, and what the page calls them.
+_TYPES: dict[str, tuple[pa.DataType, str]] = {
+    "long": (pa.int64(), "int64"),
+    "int": (pa.int32(), "int32"),
+    "double": (pa.float64(), "double"),
+    "string": (pa.string(), "string"),
+    "strings": (pa.list_(pa.string()), "list of string"),
+    "longs": (pa.list_(pa.int64()), "list of int64"),
+    "binary": (pa.binary(), "binary"),
+    "bool": (pa.bool_(), "bool"),
+    "time": (pa.timestamp("us", "UTC"), "timestamp"),
 }
 
 
 @dataclass(frozen=True)
 class Table:
-    """The schema of a table."""
+    """The columns of a table."""
 
     name: str  # with its part: gold/boards
     schema: pa.Schema
+    text: str = ""  # what a row is
     parts: tuple[str, ...] = ("board",)  # columns that name partitions
 
     @property
@@ -56,99 +69,113 @@ class Table:
         return rows.select(self.schema.names).cast(self.schema)
 
 
-def _table(name: str, text: str, *parts: str) -> Table:
-    """`name type` a column, separated by commas."""
-    pairs = (column.split() for column in text.split(","))
-    schema = pa.schema([(column, _TYPES[kind]) for column, kind in pairs])
-    return Table(name, schema, parts or ("board",))
+def _column(table: str, name: str) -> tuple[str, str]:
+    """Its type and what it means."""
+    kind, text = COLUMNS.get(f"{table}.{name}") or COLUMNS[name]
+    return kind, text
 
 
-BRONZE = Table("bronze", pa.schema([f for f in decode.SCHEMA if f.name not in decode.ONLY_BAD]))
-QUARANTINE = Table("quarantine", decode.SCHEMA)
+def _table(name: str, text: str, columns: str, *parts: str) -> Table:
+    kinds = ((column, _TYPES[_column(name, column)[0]][0]) for column in columns.split())
+    return Table(name, pa.schema([*kinds]), text, parts or ("board",))
 
-_WHEN = "uptime_ms long, wall time, wall_error_us long, clock string,"
-_BODY = (
-    "client string, topic string, levels strings, qos int, retain bool, dup bool,"
-    "kind string, number double, json string, text string, payload binary,"
-    "copies long, conflict bool"
+
+_FRAME = (
+    "board boot segment seq ticks type flags client topic payload crc line offset harvested_ms "
 )
+ONLY_BAD = "file reason bytes first_seq last_seq"
+_WHEN = " uptime_ms wall wall_error_us clock "
+_BODY = "client topic levels qos retain dup kind number json text payload copies conflict"
+BRONZE = _table(
+    "bronze", "A row for each frame as it was decoded.",
+    _FRAME,
+)  # fmt: skip
+QUARANTINE = _table(
+    "quarantine", "A row for each frame that cannot be a row of bronze.",
+    _FRAME + ONLY_BAD,
+)  # fmt: skip
 MESSAGES = _table(
-    "silver/messages", "board string, boot long, segment long, seq long," + _WHEN + _BODY
-)
+    "silver/messages", "A row for each message that a board recorded.",
+    "board boot segment seq" + _WHEN + _BODY,
+)  # fmt: skip
 BRIDGED = _table(
-    "silver/bridged",
-    "board string, boot long, seq long,"
-    "recorder string, recorder_boot long, recorder_seq long, segment long," + _WHEN + _BODY,
-    "board",
-    "recorder",
-)
+    "silver/bridged", "A row for each copy of a message that a bridge brought from another board.",
+    "board boot seq recorder recorder_boot recorder_seq segment" + _WHEN + _BODY,
+    "board", "recorder",
+)  # fmt: skip
 EVENTS = _table(
-    "silver/events",
-    "board string, boot long, segment long, seq long,"
-    + _WHEN
-    + "stretch long, event string, client string, code int, detail string, heap_bytes long,"
-    "payload binary, copies long, conflict bool",
-)
+    "silver/events", "A row for each event that a board recorded.",
+    "board boot segment seq" + _WHEN +
+    "stretch event client code detail heap_bytes payload copies conflict",
+)  # fmt: skip
 ANCHORS = _table(
-    "silver/anchors",
-    "board string, boot long, seq long, quality string, believed bool, anchor time, error_ms long",
-)
+    "silver/anchors", "A row for each record that says what time it was.",
+    "board boot seq quality believed anchor error_ms",
+)  # fmt: skip
 LOSSES = _table(
-    "silver/losses",
-    "board string, boot long, boots long, first_seq long, last_seq long, lost long,"
-    "reasons strings, segments longs, after time, before time",
-)
+    "silver/losses", "A row for each run of numbers that no record has.",
+    "board boot boots first_seq last_seq lost reasons segments after before",
+)  # fmt: skip
 # The last one to be written says that all of them are there.
 SILVER = {t.name.partition("/")[2]: t for t in (BRIDGED, EVENTS, ANCHORS, LOSSES, MESSAGES)}
-
-_HOURS = "board string, topic string, start time,"
 TRAFFIC = _table(
-    "gold/traffic",
-    _HOURS + "messages long, bytes long, acknowledged long, retained long, rate double",
-)
+    "gold/traffic", "A row for each hour of a topic.",
+    "board topic start messages bytes acknowledged retained rate",
+)  # fmt: skip
 READINGS = _table(
-    "gold/readings",
-    "board string, topic string, field string, start time, count long, min double, mean double,"
-    "max double, p10 double, p50 double, p90 double, rate double",
-)
+    "gold/readings", "A row for each hour of a number: a payload, or a field of a JSON object.",
+    "board topic field start count min mean max p10 p50 p90 rate",
+)  # fmt: skip
 SILENCES = _table(
-    "gold/silences",
-    "board string, topic string, after time, before time, seconds double, usual_s double,"
-    "restarted bool",
-)
+    "gold/silences", "A row for each pause of a topic that is much longer than usual there.",
+    "board topic after before seconds usual_s restarted",
+)  # fmt: skip
 GAPS = _table(
-    "gold/gaps",
-    "board string, boot long, boots long, first_seq long, last_seq long, lost long,"
-    "reasons strings, files strings, after time, before time, seconds double",
-)
+    "gold/gaps", "A row for each loss.",
+    "board boot boots first_seq last_seq lost reasons files after before seconds",
+)  # fmt: skip
 SENSORS = _table(
-    "gold/sensors",
-    "board string, topic string, field string, count long, first time, last time,"
-    "drift_per_day double, drift_r2 double, drifts bool, same long, same_since time, flat bool,"
-    "counter bool",
-)
+    "gold/sensors", "A row for each number: a payload, or a field of a JSON object.",
+    "board topic field count first last drift_per_day drift_r2 drifts same same_since flat "
+    "counter",
+)  # fmt: skip
 AUDIT = _table(
-    "gold/audit",
-    "board string, boot long, seq long, client string, topic string, finding string,"
-    "messages long, before_seq long, counter long, wall time",
-)
+    "gold/audit", "A row for each message that contradicts what its QoS promises.",
+    "board boot seq client topic finding messages before_seq counter wall",
+)  # fmt: skip
 SESSIONS = _table(
-    "gold/sessions",
-    "board string, client string, connects long, disconnects long, keep_alive_deaths long,"
-    "takeovers long, wills long, most_connects long, flapping bool, messages long",
-)
+    "gold/sessions", "A row for each client of a board.",
+    "board client connects disconnects keep_alive_deaths takeovers wills most_connects "
+    "flapping messages",
+)  # fmt: skip
 BOOTS = _table(
-    "gold/boots", "board string, boot long, first time, last time, records long, cause int"
-)
+    "gold/boots", "A row for each boot of a board.",
+    "board boot first last records cause",
+)  # fmt: skip
 BOARDS = _table(
-    "gold/boards",
-    "board string, name string, site string, tags strings, first time, last time, boots long,"
-    "messages long, without_time long, worst_error_us long, conflicts long, lost long,"
-    "reasons strings, anchors long, wrong_anchors long, least_heap long, most_connected long,"
-    "refusals long, full strings, advice strings",
-)
+    "gold/boards", "A row for each board.",
+    "board name site tags first last boots messages without_time worst_error_us conflicts "
+    "lost reasons anchors wrong_anchors least_heap most_connected refusals full advice",
+)  # fmt: skip
 GOLD = {
     t.name.partition("/")[2]: t
     for t in (TRAFFIC, READINGS, SILENCES, GAPS, SENSORS, AUDIT, SESSIONS, BOOTS, BOARDS)
 }
 ALL = (BRONZE, QUARANTINE, *SILVER.values(), *GOLD.values())
+
+
+def page() -> str:
+    """The page, with these columns."""
+    before, _, _ = PAGE.read_text().partition("## Columns\n")
+    return before + _HEAD + "".join(_section(table) for table in ALL)
+
+
+def _section(table: Table) -> str:
+    about = ((name, *_column(table.name, name)) for name in table.schema.names)
+    rows = (f"| `{name}` | {_TYPES[kind][1]} | {text} |\n" for name, kind, text in about)
+    head = f"\n### {table.name}\n\n{table.text}\n\n| column | type | |\n|---|---|---|\n"
+    return head + "".join(rows)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -13,11 +13,15 @@ import pyarrow as pa
 from .lake import Lake
 from .schemas import ALL, Table
 
-_ARROW = ("string", "int64", "int32", "double", "bool", "binary", "timestamp[us, tz=UTC]")
-_TYPES_OF_DUCKDB = ("varchar", "bigint", "integer", "double", "boolean", "blob", "timestamptz")
-_TYPES_OF_SPARK = ("string", "bigint", "int", "double", "boolean", "binary", "timestamp")
-_DUCKDB = dict(zip(_ARROW, _TYPES_OF_DUCKDB, strict=True))
-_SPARK = dict(zip(_ARROW, _TYPES_OF_SPARK, strict=True))
+_TYPES = {  # of DuckDB and of Spark
+    "string": ("varchar", "string"),
+    "int64": ("bigint", "bigint"),
+    "int32": ("integer", "int"),
+    "double": ("double", "double"),
+    "bool": ("boolean", "boolean"),
+    "binary": ("blob", "binary"),
+    "timestamp[us, tz=UTC]": ("timestamptz", "timestamp"),
+}
 _OF_DELTA = {
     "duckdb": "create or replace view {} as select * from delta_scan({});",
     "spark": "create or replace temporary view {} using delta options (path {});",
@@ -43,18 +47,17 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _type(kind: pa.DataType, types: dict[str, str], many: str) -> str:
-    if pa.types.is_list(kind):
-        return many.format(types[str(kind.value_type)])
-    return types[str(kind)]
+def _types(kind: pa.DataType) -> tuple[str, str]:
+    if not pa.types.is_list(kind):
+        return _TYPES[str(kind)]
+    duckdb, spark = _TYPES[str(kind.value_type)]
+    return f"{duckdb}[]", f"array<{spark}>"
 
 
 def _duckdb(table: Table, place: str, files: Sequence[str]) -> str:
     head = f"create or replace view {_name(table)} as select"
     if not files:
-        columns = (
-            f'null::{_type(f.type, _DUCKDB, "{}[]")} as "{f.name}"' for f in table.schema
-        )  # fmt: skip
+        columns = (f'null::{_types(f.type)[0]} as "{f.name}"' for f in table.schema)
         return f"{head} {', '.join(columns)} where false;"
     listed = ",\n  ".join(_quoted(f"{place}/{file}") for file in files)
     columns = (f'"{field.name}"' for field in table.schema)
@@ -65,7 +68,7 @@ def _duckdb(table: Table, place: str, files: Sequence[str]) -> str:
 
 
 def _spark(table: Table, place: str, files: Sequence[str]) -> str:
-    columns = [(f.name, _type(f.type, _SPARK, "array<{}>")) for f in table.schema]
+    columns = [(f.name, _types(f.type)[1]) for f in table.schema]
     head = f"create or replace temporary view {_name(table)}"
     if not files:
         nulls = ", ".join(f"cast(null as {kind}) as `{name}`" for name, kind in columns)

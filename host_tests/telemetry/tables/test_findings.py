@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from slotmq_tools.telemetry import gold, gold_health, silver
 from slotmq_tools.telemetry import report_sentences as said
-from slotmq_tools.telemetry.schemas import BRONZE, SILVER
+from slotmq_tools.telemetry.names import Named
+from slotmq_tools.telemetry.schemas import BRONZE, GOLD, SILVER
 
 Row = dict[str, Any]
 
@@ -27,6 +28,11 @@ def told(**rows: list[Row]) -> gold.Silver:
     })  # fmt: skip
 
 
+def rows_of(name: str, found: Any) -> list[Row]:
+    rows: list[Row] = GOLD[name].made("b", found).to_pylist()
+    return rows
+
+
 def lost(*places: tuple[int, int]) -> list[Row]:
     """Losses of these boots that begin with these numbers."""
     return [{"board": "b", "boot": boot, "first_seq": seq, "last_seq": seq, "segments": []}
@@ -34,7 +40,7 @@ def lost(*places: tuple[int, int]) -> list[Row]:
 
 
 def sensors(rows: list[Row], **more: list[Row]) -> list[Row]:
-    found: list[Row] = gold.sensors("b", numbers(rows, **more)).to_pylist()
+    found: list[Row] = rows_of("sensors", gold.sensors(numbers(rows, **more)))
     return found
 
 
@@ -60,7 +66,7 @@ def counter(seq: int, n: int, qos: int = 1, **columns: Any) -> dict[str, Any]:
 
 def findings(messages: list[Row], *holes: int) -> list[tuple[str, int, int]]:
     found = told(messages=messages, losses=lost(*((1, hole) for hole in holes)))
-    rows = gold.audit("b", gold.Sent(found), found.holes).to_pylist()
+    rows = rows_of("audit", gold.audit(gold.Sent(found), found.holes))
     return sorted((row["finding"], row["seq"], row["messages"]) for row in rows)
 
 
@@ -126,10 +132,10 @@ def test_a_bridged_message_is_its_origins_once_if_the_origin_has_not_recorded_it
     ]
     found = told(messages=own, bridged=bridged)
     sent = gold.Sent(found)
-    assert gold.traffic("b", sent)["messages"].to_pylist() == [5]
-    (hour,) = gold.readings("b", gold.Numbers(sent)).to_pylist()
+    assert gold.traffic(sent)["messages"].tolist() == [5]
+    (hour,) = rows_of("readings", gold.readings(gold.Numbers(sent)))
     assert (hour["count"], hour["mean"]) == (5, 13 / 5)
-    (board,) = gold_health.boards("b", found, None).to_pylist()
+    (board,) = gold_health.boards(found, Named("b"))
     assert board["messages"] == 3
 
 
@@ -155,7 +161,7 @@ def test_a_counter_neither_drifts_nor_stands_still() -> None:
 
 def quiet(rows: list[Row], *losses: tuple[int, int]) -> list[tuple[str, float, bool]]:
     """Silences by topic, how many minutes, and whether the board began anew."""
-    found = gold.silences("b", told(messages=rows, losses=lost(*losses))).to_pylist()
+    found = rows_of("silences", gold.silences(told(messages=rows, losses=lost(*losses))))
     return sorted((row["topic"], row["seconds"] / 60, row["restarted"]) for row in found)
 
 
@@ -189,7 +195,7 @@ def test_a_topic_that_says_nothing_more_is_silent_up_to_the_end() -> None:
     rows += [message(i, at, boot=2, topic="x") for i, at in enumerate((100, 106))]
     assert quiet(rows) == [("steady", 99, True)]
     assert quiet([*rows, message(2, 107, boot=2, topic="steady")]) == [("steady", 100, True)]
-    found = gold.silences("b", told(messages=rows)).to_pylist()
+    found = rows_of("silences", gold.silences(told(messages=rows)))
     ((_, words),) = said.silences(found)
     assert words == (
         "b: steady was silent for 1 h 39 min from 2026-03-01 00:07 UTC, up to the end of the"
@@ -203,11 +209,11 @@ def test_a_time_that_is_not_known_to_the_hour_is_in_no_hour() -> None:
     sent += [message(5, 1000, number=99.0, **vague), message(6, wall=None, wall_error_us=None)]
     sent += [message(7, 40, number=24.0, wall_error_us=3_600_000_000)]
     found = told(messages=sent)
-    assert gold.traffic("b", gold.Sent(found))["messages"].to_pylist() == [6]
-    hours = gold.readings("b", numbers(sent)).to_pylist()
+    assert gold.traffic(gold.Sent(found))["messages"].tolist() == [6]
+    hours = rows_of("readings", gold.readings(numbers(sent)))
     assert [(row["count"], row["max"]) for row in hours] == [(6, 24.0)]
     assert [row["count"] for row in sensors(sent)] == [6]
-    (board,) = gold_health.boards("b", found, None).to_pylist()
+    (board,) = gold_health.boards(found, Named("b"))
     assert (board["messages"], board["without_time"]) == (8, 2)
 
 
@@ -249,7 +255,7 @@ def test_a_client_that_comes_and_goes_is_flapping() -> None:
     found = told(events=rows, messages=[message(1), message(2)])
     assert {
         row["client"]: (row["flapping"], row["keep_alive_deaths"], row["messages"])
-        for row in gold_health.sessions("b", found).to_pylist()
+        for row in gold_health.sessions(found)
     } == {"c": (True, 5, 2), "calm": (False, 0, 0)}
 
 
@@ -264,7 +270,7 @@ def test_connects_flap_within_any_ten_minutes_of_a_boot() -> None:
     rows += [event("connect", minutes=i, boot=i % 2, client="restarted") for i in range(8)]
     # Any number of wraps may lie between two stretches: their uptimes are days apart, or not.
     rows += [event("connect", minutes=i, stretch=i % 2, client="holed") for i in range(8)]
-    found = gold_health.sessions("b", told(events=rows)).to_pylist()
+    found = gold_health.sessions(told(events=rows))
     assert {row["client"]: row["most_connects"] for row in found} == {
         "across": 5, "close": 5, "far": 4, "at once": 5, "later": 5, "restarted": 4,
         "holed": 4,
@@ -281,7 +287,7 @@ def test_a_board_is_advised_which_limit_to_raise() -> None:
     found = told(
         messages=[message(1, conflict=True)], events=events, losses=losses, anchors=anchors
     )
-    (row,) = gold_health.boards("b", found, None).to_pylist()
+    (row,) = gold_health.boards(found, Named("b"))
     assert (row["refusals"], row["least_heap"], row["lost"]) == (2, 5000, 7)
     advice = row["advice"]
     words = ("queued", "sessions", "heap", "overwritten", "$SLOTMQ/time", "clock", "identity")
