@@ -23,7 +23,7 @@
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
 ## make bench               all workloads and peers, into docs/performance.md
 ## make bench-starts        how fast brokers start and stop in tests, into docs/pytest.md
-## make bench-telemetry     the decoder and the tables, for docs/measurements.md
+## make bench-telemetry     the tables, for docs/measurements.md
 ## make bench-instructions  counts instructions and system calls
 ## make lint                the rules only
 ## make format              puts the code into its form

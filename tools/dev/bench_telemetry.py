@@ -1,6 +1,6 @@
-"""`make bench-telemetry`: measures decoder and tables for docs/measurements.md.
+"""`make bench-telemetry`: measures the tables, for docs/measurements.md.
 
-    python -m slotmq_tools.dev.bench_telemetry [--records N] [--write FILE]
+    python -m slotmq_tools.dev.bench_telemetry [--records N]
 
 CPU seconds are the sum over all processes: the JVM, Spark's Python workers, this one. Unlike wall
 time they are reliable on a busy machine.
@@ -21,30 +21,20 @@ from pathlib import Path
 from typing import Any
 
 import click
-import duckdb
 import psutil
 from pyspark.sql import SparkSession
 
-from ..telemetry import bronze, build, harvest_source, manifest, session
-from ..telemetry.decode import frames_of
+from ..telemetry import bronze, build, session
 from ..telemetry.engine import Engine
-from ..telemetry.folder import Folder
 from ..telemetry.lake import Lake
-from ..telemetry.schemas import SILVER
 from . import bench_telemetry_data as data
 from . import bench_telemetry_fleet as fleet
 
-LEAST_RATIO, MOST_GROWTH = 0.5, 1.2
+MOST_GROWTH = 1.2
 LEAST = {"silver": 500_000, "gold": 300_000}  # records per CPU second
 SHARES = (4, 1, 0.2)  # the records, divided by these, are measured
 FLEET = 10_000, 30  # boards and days
-ROUNDS = 3
 _SAMPLE_S = 0.2
-PLAIN, TASKS, ROWS = (
-    "a plain process",
-    "Spark, local[2], as bronze is made",
-    "Spark, local[2], every row into the JVM",
-)
 STEPS = ("bronze", "silver", "gold")
 
 
@@ -117,41 +107,8 @@ def everybody() -> list[psutil.Process]:
     return [psutil.Process(), *psutil.Process().children(recursive=True)]
 
 
-def plain(folder: Path) -> int:
-    """The decoder in this process; -> the number of rows."""
-    with manifest.opened(folder) as found:
-        parts = manifest.parts(found.filled())
-    return sum(
-        batch.num_rows for some in parts for part in some for batch in frames_of(folder, part)
-    )
-
-
-def spark_decodes(spark: SparkSession, folder: Path) -> int:
-    """The decoder in Spark's tasks, as for bronze, without writing; -> the number of rows."""
-    with manifest.opened(folder) as lines:
-        found = bronze.decode(in_spark(spark), Folder(folder), lines.filled(), None)
-    return sum(file.rows for file in found)
-
-
 def in_spark(spark: SparkSession) -> Engine:
     return Engine(lambda: spark, always=True)
-
-
-def spark_reads(spark: SparkSession, folder: Path) -> None:
-    """Pass every row to the JVM, as queries on the format do."""
-    frames = spark.read.format(harvest_source.NAME).option("path", str(folder)).load()
-    frames.write.format("noop").mode("overwrite").save()
-
-
-def decoders(meter: Meter, spark: SparkSession, folder: Path) -> dict[str, Cost]:
-    """Each decoder in turns; of ROUNDS the one with the least CPU counts."""
-    ways: dict[str, Callable[[], object]] = {
-        PLAIN: lambda: plain(folder),
-        TASKS: lambda: spark_decodes(spark, folder),
-        ROWS: lambda: spark_reads(spark, folder),
-    }
-    rounds = [{name: meter.cost(way, name) for name, way in ways.items()} for _ in range(ROUNDS)]
-    return {name: min((each[name] for each in rounds), key=lambda c: c.cpu) for name in ways}
 
 
 def pipeline(meter: Meter, spark: SparkSession, folder: Path, lake: Lake) -> dict[str, Cost]:
@@ -179,50 +136,18 @@ def fail(why: str) -> Any:
     raise SystemExit(why)
 
 
-_WINDOWS = (
-    "select topic, time_bucket(interval '1 hour', wall) as start, count(*), min(number),"
-    " avg(number), max(number), quantile_cont(number, [0.1, 0.5, 0.9]) from {} "
-    "where number is not null group by 1, 2"
-)
-
-
-def windows(meter: Meter, spark: SparkSession, lake: Lake) -> dict[str, Cost]:
-    """One query on the same files: statistics of each topic in each hour."""
-    table = SILVER["messages"]
-    paths = [f"{lake.folder}/{table.name}/{path}" for path in lake.files(table)]
-    base = str(lake.folder / table.name)
-    spark.read.option("basePath", base).parquet(*paths).createOrReplaceTempView("messages")
-    text = (
-        _WINDOWS.format("messages")
-        .replace("time_bucket(interval '1 hour', wall)", "date_trunc('hour', wall)")
-        .replace("quantile_cont(number, [0.1, 0.5, 0.9])", "percentile(number, array(.1, .5, .9))")
-    )
-    files = f"read_parquet({paths})"
-    duck = duckdb.connect(config={"threads": 2})
-    ask = _WINDOWS.format(files)
-    return {
-        "Spark": meter.cost(lambda: spark.sql(text).write.format("noop").mode("overwrite").save()),
-        "DuckDB": meter.cost(lambda: duck.execute(ask).fetchall()),
-    }
-
-
 @dataclass
 class Figures:
     """Everything that was measured."""
 
     records: int
-    decoders: dict[str, Cost]
     steps: dict[int, dict[str, Cost]]  # by number of records
-    windows: dict[str, Cost]
     fleet: dict[str, Cost]
 
     @property
-    def ratio(self) -> float:
-        return self.decoders[PLAIN].cpu / self.decoders[TASKS].cpu
-
-    def growth(self, of: Callable[[Cost], float]) -> float:
-        """Of the largest, by record, compared with the smallest."""
-        each = {n: sum(of(steps[name]) for name in STEPS) / n for n, steps in self.steps.items()}
+    def growth(self) -> float:
+        """CPU of the largest, by record, compared with the smallest."""
+        each = {n: sum(steps[name].cpu for name in STEPS) / n for n, steps in self.steps.items()}
         return each[max(each)] / each[min(each)]
 
     @property
@@ -238,79 +163,43 @@ class Figures:
 
 def measure(meter: Meter, records: int, folder: Path) -> Figures:
     sizes = tuple(int(records / share) for share in SHARES)
-    for size in sizes:
-        data.make(folder / f"{size}", size)
     spark = session.start("local[2]", {"spark.driver.memory": "2g"})
-    warm = folder / "warm"
-    data.make(warm, 200_000)
-    pipeline(meter, spark, warm, Lake(folder / "warm-tables").made())
-    found = decoders(meter, spark, folder / f"{records}")
+    data.make(folder / "warm", 200_000)
+    pipeline(meter, spark, folder / "warm", Lake(folder / "warm-tables").made())
     steps = {}
     for size in sizes:
+        data.make(folder / f"{size}", size)
         lake = Lake(folder / f"tables-{size}").made()
         steps[size] = pipeline(meter, spark, folder / f"{size}", lake)
-    asked = windows(meter, spark, Lake(folder / f"tables-{records}"))
     spark.stop()
     many = fleet.measure(lambda work: meter.cost(work, "fleet"), folder / "fleet", *FLEET)
-    return Figures(records, found, steps, asked, many)
+    return Figures(records, steps, many)
 
 
-def page(figures: Figures, command: str) -> str:
-    """A section of the document."""
-    names = ("slotmq", "pyspark", "pyarrow", "duckdb")
+def page(figures: Figures) -> str:
+    """Tables for the document, and what is to be told of them."""
+    names = ("slotmq", "pyspark", "pyarrow", "deltalake")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
-    wall, cpu_growth = figures.growth(lambda c: c.wall), figures.growth(lambda c: c.cpu)
-    about = (
-        f"on {os.cpu_count()} cores with {versions}, CPython {platform.python_version()}; load"
-        f" average {os.getloadavg()[1]:.1f} at the end. CPU is that of all processes.\n"
-    )
-    ratio = (
-        f"\nSpark decodes {figures.ratio:.2f} times as many records per CPU second as the plain"
-        f" process (target: at least {LEAST_RATIO}). Its tasks decode and return counts, as"
-        " they do for bronze, but write no Parquet files here. The figure includes planning, the"
-        " JVM and the Python workers; it excludes their start, since the session has made"
-        " tables before."
-        f" The decoders take turns in {ROUNDS} rounds; each row shows the round with the least"
-        f" CPU. Reading the format `{harvest_source.NAME}` in a query costs more, since each row"
-        " passes into the JVM.\n"
-    )
+    boards, days = FLEET
     lines = [
-        "## Tables\n",
-        f"Measured on {time.strftime('%Y-%m-%d')} with\n\n    {command}\n",
-        about,
-        "| decoder | records | CPU s | wall s | records per CPU second |",
-        "| --- | ---: | ---: | ---: | ---: |",
-        *(
-            f"| {name} | {figures.records:,} | {c.cpu:.1f} | {c.wall:.1f} |"
-            f" {figures.records / c.cpu:,.0f} |"
-            for name, c in figures.decoders.items()
-        ),
-        ratio,
+        (f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, {versions}, CPython"
+        f" {platform.python_version()}; load average {os.getloadavg()[1]:.1f} at the end\n"),
         "| step | " + " | ".join(f"{n:,} records: CPU s | wall s" for n in figures.steps) + " |",
-        "| --- |" + " ---: |" * 2 * len(SHARES),
+        "| --- |" + " ---: |" * 2 * len(figures.steps),
         *(_step(name, figures) for name in (*STEPS, "nothing new", "1 % new")),
-        "\nA CPU second makes " + " and ".join(
-            f"{step} of {figures.rate(step):,.0f} records (target: {least:,})"
-            for step, least in LEAST.items()
-        ) + f", of {figures.records:,}. A record of the largest takes {wall:.2f} times the time"
-        f" and {cpu_growth:.2f} times the CPU of one of the smallest (target: at most"
-        f" {MOST_GROWTH})."
-        " The new bundle is of one board of"
-        f" {data.BOARDS}, whose silver and gold are made anew as a whole: {figures.part:.1%} of"
-        " the CPU of all. All processes together used at most "
-        + " and ".join(f"{max(c.memory for c in s.values()) >> 20:,} MB"
-                       for s in figures.steps.values())
-        + f" of memory while the steps ran, sampled {1 / _SAMPLE_S:.0f} times a second.\n",
-        "| statistics of each topic in each hour, from the same files | CPU s | wall s |",
-        "| --- | ---: | ---: |",
-        *(f"| {n} | {c.cpu:.1f} | {c.wall:.1f} |" for n, c in figures.windows.items()),
-        "\nOn one machine DuckDB reads faster. Spark runs the same code on many machines.\n",
-        f"| {FLEET[0]:,} boards, the last of {FLEET[1]} days, but no records | CPU s | wall s |",
+        "",
+        *(f"{step}: {figures.rate(step):,.0f} records per CPU second, of {figures.records:,}"
+          f" (target: {least:,})" for step, least in LEAST.items()),
+        (f"CPU of a record of the largest: {figures.growth:.2f} of one of the smallest"
+        f" (target: {MOST_GROWTH})"),
+        f"1 % new: {figures.part:.1%} of the CPU of all",
+        *(f"{n:,} records: at most {max(c.memory for c in s.values()) >> 20:,} MB"
+          for n, s in figures.steps.items()),
+        f"\n| {boards:,} boards, the last of {days} days, but no records | CPU s | wall s |",
         "| --- | ---: | ---: |",
         *(f"| {n} | {c.cpu:.1f} | {c.wall:.1f} |" for n, c in figures.fleet.items()),
-        f"\nThe manifest has {FLEET[0] * FLEET[1]:,} lines then, and so many files has bronze.",
     ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _step(name: str, figures: Figures) -> str:
@@ -320,18 +209,12 @@ def _step(name: str, figures: Figures) -> str:
 
 @click.command()
 @click.option("--records", type=click.IntRange(200_000), default=4_000_000, show_default=True)
-@click.option("--write", "file", type=click.Path(path_type=Path), help="Write it there, too.")
-def main(records: int, file: Path | None) -> None:
-    """Measure the decoder and the tables."""
-    options: list[Any] = [f"--records {records}"] if records != 4_000_000 else []
-    command = " ".join(["python -m slotmq_tools.dev.bench_telemetry", *options])
+def main(records: int) -> None:
+    """Measure the tables."""
     with tempfile.TemporaryDirectory() as folder, Meter() as meter:
         figures = measure(meter, records, Path(folder))
-    text = page(figures, command)
-    click.echo(text)
-    if file:
-        file.write_text(text)
-    if figures.ratio < LEAST_RATIO or figures.growth(lambda c: c.cpu) > MOST_GROWTH:
+    click.echo(page(figures))
+    if figures.growth > MOST_GROWTH:
         raise SystemExit(1)
 
 

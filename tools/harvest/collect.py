@@ -10,6 +10,7 @@ segment is stored as it is, and the pipeline puts the damaged record into quaran
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..errors import ToolError
 from .copies import Copies
@@ -90,38 +91,24 @@ def _fetch(ring: Ring, wanted: Plan, number: int, store: Store, report: Report) 
             _keep(store, data, wanted.grows(segment), report)
 
 
-def over_usb(files: Files, store: Store, source: str, done: Done, *, delete: bool) -> Report:
-    """The board on a serial line, whose broker is stopped meanwhile. `delete` removes its sealed
+def from_files(
+    files: Files | Copies, store: Store, source: str, done: Done, *, delete: bool = False
+) -> Report:
+    """The segment files of the board on a serial line, whose broker is stopped meanwhile; or
+    those that were copied by hand, which stay unchanged. `delete` removes a board's sealed
     segments once they are safe. The newest stays, since the board continues its numbers."""
-    report = Report()
     there = files.headers()
-    _fetch_files(files, there, store, report, done)
-    _bundle(store, source, report)
-    if delete:
-        _delete(files, there[:-1], store, report)
-    return report
-
-
-def from_copies(files: Copies, store: Store, source: str, done: Done) -> Report:
-    """Segment files that were copied by hand; they stay unchanged."""
-    report = Report()
-    _fetch_files(files, files.headers(), store, report, done)
-    report.missing += files.unread
-    _bundle(store, source, report)
-    return report
-
-
-def _fetch_files(
-    files: Files | Copies, there: list[Header], store: Store, report: Report, done: Done
-) -> None:
-    report.bad += files.refused
-    for count, each in enumerate(there):
+    report = Report(bad=[*files.refused], missing=[*files.unread])
+    for number, each in enumerate(there, 1):
         copy = store.damage.copy((each.board, each.boot, each.segment))
         if files.is_new(each, copy):
-            begun = _begun(store, each)
-            data = _whole(store, each, begun, lambda at, one=each: files.fetch(one, at))  # type: ignore[misc]
+            data = _whole(store, each, _begun(store, each), partial(files.fetch, each))
             _keep(store, data, growing=files.grows(each), report=report)
-        done((count + 1) / len(there) * 100)
+        done(number / len(there) * 100)
+    _bundle(store, source, report)
+    if delete and isinstance(files, Files):
+        _delete(files, there[:-1], store, report)
+    return report
 
 
 def _chosen(heads: dict[str, Head], only: set[str]) -> list[Head]:

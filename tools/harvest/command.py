@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,8 @@ def harvest(
             report = _copies(copied, manifest)
         elif by_cable:
             report = _usb(device, delete, location, manifest)
+        if report is not None:
+            _print_report(report)
         if compacts:
             _compact(manifest)
     if report is not None and report.missing:
@@ -116,17 +119,12 @@ def _network(
     from . import collect, network
     from .store import Store
 
-    ring = network.Ring(address, who)
-    try:
+    source = f"mqtt://{address[0]}:{address[1]}"
+    with closing(network.Ring(address, who)) as ring:
         if set_time:
             _set_time(ring)
-        source = f"mqtt://{address[0]}:{address[1]}"
         with bar("harvest") as done:
-            report = collect.over_network(ring, boards, Store(manifest), source, done)
-    finally:
-        ring.close()
-    _print_report(report)
-    return report
+            return collect.over_network(ring, boards, Store(manifest), source, done)
 
 
 def _set_time(ring: Ring) -> None:
@@ -148,13 +146,10 @@ def _usb(device: str | None, delete: bool, location: str | None, manifest: Manif
     with Repl(found) as line:
         try:
             with bar("harvest") as done:
-                report = collect.over_usb(
-                    Files(line, location), Store(manifest), found, done, delete=delete
-                )
+                files = Files(line, location)
+                return collect.from_files(files, Store(manifest), found, done, delete=delete)
         finally:
             line.reset()
-    _print_report(report)
-    return report
 
 
 def _copies(folder: Path, manifest: Manifest) -> Report:
@@ -164,9 +159,7 @@ def _copies(folder: Path, manifest: Manifest) -> Report:
 
     with bar("harvest") as done:
         source = f"file:{folder.absolute()}"
-        report = collect.from_copies(Copies(folder), Store(manifest), source, done)
-    _print_report(report)
-    return report
+        return collect.from_files(Copies(folder), Store(manifest), source, done)
 
 
 def _compact(manifest: Manifest) -> None:

@@ -68,6 +68,7 @@ class Files:
         self._line, self._folder = line, folder or _location(line)
         self.paths: dict[Header, tuple[str, int]] = {}
         self.refused: list[str] = []
+        self.unread: list[str] = []  # none: a line that fails is an error
 
     def headers(self) -> list[Header]:
         """The headers of all segments; what is none is told of in `refused`."""

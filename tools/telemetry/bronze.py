@@ -181,13 +181,11 @@ def _mark(lines: Manifest, count: int) -> int:
     return count << 32 | lines.history(count)
 
 
-def decode(
-    engine: Engine, harvest: Folder, bundles: Sequence[Line], target: Folder | None
-) -> list[File]:
-    """Every frame of the bundles into files below `target`; without one they are counted only."""
+def decode(engine: Engine, harvest: Folder, bundles: Sequence[Line], target: Folder) -> list[File]:
+    """Every frame of the bundles into files below `target`."""
     size = sum(bundle.size for bundle in bundles)
     limit = min(max(size // 16, _LEAST), _MOST)
-    about = {"harvest": str(harvest), "target": target and str(target)}
+    about = {"harvest": str(harvest), "target": str(target)}
     work = [about | {"parts": parts} for parts in manifest.parts(bundles, limit)]
     return engine.run(decoded, work, size)
 
@@ -203,10 +201,7 @@ def decoded(work: Work) -> Iterator[File]:
         except OSError as error:
             why = error.strerror or " ".join(str(error).split())
             yield File(UNREAD, why, part.line, 0)
-    if work["target"] is None:
-        yield File("", "", 0, sum(batch.num_rows for batch in batches))
-    else:
-        yield from written(Folder(work["target"]), batches)
+    yield from written(Folder(work["target"]), batches)
 
 
 def written(
