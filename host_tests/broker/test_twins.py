@@ -29,6 +29,7 @@ SCRIPTS = {
     "stores.py": 1000,
     "queues.py": 1500,
     "properties.py": 900,
+    "storms.py": 1500,
     "whole.py": 1500,
 }
 

@@ -23,7 +23,7 @@ _ENTRIES = (
     "v5.extension",  # FIVE
     "protocol.connect",
     "v5.connect",
-    "fast.properties_viper fast.receivers_viper",
+    "fast.properties_viper fast.receivers_viper fast.storms_viper",
     "protocol.subscribe",
     "v5.subscribe",
     "access.users",
