@@ -97,6 +97,8 @@ class World:
             ondemand.take("access.acl_file", 0).open = rights.file_of(self)
         self.broker = Broker(self.plan.limits, self.plan.settings)
         FastCounts(self)
+        if self.seed & 1:
+            self.broker.retained.scan_slots = None  # as where the heap is small
         self.broker.hooks = self.hooks
         self.window = None
         self.written_links = []

@@ -11,6 +11,7 @@ from _thread import RLock, allocate_lock, get_ident
 from collections import deque
 
 from slotmq import broker
+from slotmq.delivery import storms
 from slotmq.embed import arguments_cpython as arguments
 from slotmq.embed import publishing
 from slotmq.v5 import quick_properties
@@ -80,6 +81,7 @@ class Broker(broker.Broker):
         self.end_nap = None  # a function, while serve() waits between two turns
         self._failure = None  # the exception that ended run() or serve()
         super().__init__(limits, settings)
+        storms.make(self)
         self.five and quick_properties.make(self)
 
     # In any thread

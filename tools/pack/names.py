@@ -101,7 +101,7 @@ _ON_REQUEST = (
     *("bridge_options", "bridges", "bridge_configuration", "bridge_start", "bridge_mqtt5"),
     *("bridge_tls", "bridge_prefixes", "bridge_probing", "log_of_bridges"),
     *("frames", "websocket", "http"),
-    *("option_routes", "quick_properties", "properties"),
+    *("option_routes", "quick_properties", "properties", "delivery_storms"),
 )
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -24,6 +24,7 @@ _ENTRIES = (
     "protocol.connect",
     "v5.connect",
     "fast.properties_viper fast.receivers_viper fast.storms_viper",
+    "delivery.storms",
     "protocol.subscribe",
     "v5.subscribe",
     "access.users",

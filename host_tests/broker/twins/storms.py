@@ -7,7 +7,7 @@ from seeded import Numbers, shown
 
 from slotmq import Broker, Limits, Settings
 from slotmq.fast import store, topic_matches, unref
-from slotmq.fast.properties import put_retained
+from slotmq.fast.storms import put_retained
 
 NONE = 0xFFFF
 SLOTS = 12

@@ -259,7 +259,8 @@ __init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth bridge_con
 bridge_mqtt5 bridge_options bridge_prefixes bridge_probing bridge_start bridge_tls bridges budget
 capacities
 certificate
-client_id columns connect control core denials epoch esp32_memory filters flush frames_viper
+client_id columns connect control core delivery_storms denials epoch esp32_memory filters flush
+frames_viper
 hooks http_files http_upgrade in_process interceptors journal journal_compaction journal_start
 journal_viper lifetime listener_protocols location log_destinations log_full_tables log_of_bridges
 log_reasons

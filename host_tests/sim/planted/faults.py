@@ -185,6 +185,12 @@ FAULTS = (
     Fault(
         "a scan leaves some out", "delivery/retain.py", "        slot += 1", "        slot += 2"
     ),
+    Fault(
+        "a scan of many at once leaves some out",
+        "delivery/storms.py",
+        "        slot += 1",
+        "        slot += 2",
+    ),
     # Version 5
     Fault(
         "an expired message is sent",

@@ -8,7 +8,6 @@
 from slotmq.delivery.outgoing import send_message
 from slotmq.delivery.routing import has_space
 from slotmq.fast import append, topic_matches, unref
-from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -47,10 +46,6 @@ def start_scan(broker, session, sub):
     if not subs.scan[sub]:
         broker.sessions.scans[session] += 1
     subs.scan[sub] = 1
-    if not (broker.retained.put_all or ondemand.IS_SMALL):
-        from slotmq.fast.properties import put_retained
-
-        broker.retained.put_all = put_retained
 
 
 def scan(broker, session):
@@ -83,7 +78,7 @@ def _scan_one(broker, session, sub):
         if slot != _NONE:
             return deliver(broker, session, sub, retained.msg[slot])
         return work[text] != 36 or _has_sys(broker, session, sub, text, n)
-    if not _scan_slots(broker, session, sub, text, n):
+    if not (retained.scan_slots or _scan_slots)(broker, session, sub, text, n):
         return False
     return work[text] != 36 or _has_sys(broker, session, sub, text, n)
 
@@ -96,25 +91,13 @@ def _scan_slots(broker, session, sub, text, n):
     names = retained.names
     work = broker.work
     conn = broker.sessions.conn[session]
-    level = broker.conns.level[conn]
-    five = broker.five if level == 5 else None
-    qos = subs.qos[sub]
-    ident = five.identifier[sub] if five else 0
-    most = five.packet_max[conn] if five else 0
-    can_put = not (broker.acl or level == 6 or qos and broker.upgrade_qos)  # 6: of a bridge
-    put_all = can_put and retained.put_all
-    is_plain = can_put and not (put_all or qos or ident or most)
-    look_at = _EXTRA | 6 if qos else _EXTRA  # messages with one of these flags
+    five = 4 < broker.conns.level[conn] < 7 and broker.five  # at 6 there is a packet_max
+    has_more = five and (five.identifier[sub] or five.packet_max[conn])
+    is_plain = not (subs.qos[sub] or broker.acl or has_more)
     slot = subs.scan[sub] - 1
     end = min(retained.top, slot + broker.scan_left)
     begun = slot
     while slot < end:
-        if put_all:
-            slot = put_all(
-                broker.tables, msgs, slot, end, conn, work, text, n, ident, most, look_at
-            )
-            if slot == end:
-                break
         msg = msgs[slot]
         if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
             if not (

@@ -20,7 +20,7 @@ class Retained:
         self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
-        self.put_all = None  # put_retained() of fast/properties.py, once it is loaded
+        self.scan_slots = None  # that of delivery/storms.py, where the heap is large
         self.messages = messages
         self.window = window  # that of deliveries
         self.blocks = 0  # of all retained messages
