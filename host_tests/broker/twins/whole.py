@@ -12,6 +12,7 @@ from seeded import Numbers, shown
 from tables import counts
 
 from slotmq import Broker, Limits, Settings
+from slotmq.delivery import storms
 from slotmq.v5.quick_properties import begin
 
 TOPICS = ("a", "a/b", "a/c", "b", "a/b/c", "$x", "a" * 17, "b" * 64, "c/" * 8)
@@ -69,6 +70,7 @@ class Play:
     def __init__(self, numbers):
         self.numbers = numbers
         self.world = World(Broker(limits(numbers), settings(numbers)))
+        storms.make(self.world.broker)
         begin(self.world.broker)
         self.clients = []
 

@@ -11,6 +11,8 @@ _NONE = const(0xFFFF)
 
 
 class Retained:
+    scan_slots = None  # that of delivery/storms.py, where the heap is large
+
     def __init__(self, limits, messages, window):
         self.slots = limits.retained
         self.names = Names(limits.retained, limits.retained_name_bytes)
@@ -20,7 +22,6 @@ class Retained:
         self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
-        self.scan_slots = None  # that of delivery/storms.py, where the heap is large
         self.messages = messages
         self.window = window  # that of deliveries
         self.blocks = 0  # of all retained messages
