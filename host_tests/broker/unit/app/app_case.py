@@ -24,7 +24,7 @@ class Broker:
         Broker.made = self
         self.limits = limits
         self.settings = settings
-        self.loop = LOOP
+        self.loop = self.retained = LOOP
         LOOP.watch = self.watch
         self.told = []
         self.opened = []
