@@ -293,19 +293,18 @@ def silences(silver: Silver) -> list[Row]:
         if steps.max() <= QUIET_S and not is_over:
             continue
         hidden = np.sort(identity[~known & (code == one)])
-        if is_over and not (hidden > who[-1]).any():
-            found.append({
-                "topic": topic.dictionary[one].as_py(), "after": int(at[-1]),
-                "before": None, "seconds": (end - int(at[-1])) / 10**6, "usual_s": usual,
-                "restarted": bool(who[-1] >> 32 != last >> 32),
-            })  # fmt: skip
         long = np.flatnonzero((steps > QUIET_S) & (steps > usual * QUIET_TIMES))
         low, high = np.minimum(who[long], who[long + 1]), np.maximum(who[long], who[long + 1])
-        for i in long[~(_between(silver.holes, low, high) | _between(hidden, low, high))].tolist():
+        said = long[~(_between(silver.holes, low, high) | _between(hidden, low, high))].tolist()
+        pauses: list[tuple[int, int | None, Any]]
+        pauses = [(int(at[i]), int(at[i + 1]), who[i] >> 32 != who[i + 1] >> 32) for i in said]
+        if is_over and not (hidden > who[-1]).any():
+            pauses.append((int(at[-1]), None, who[-1] >> 32 != last >> 32))
+        for after, before, restarted in pauses:
             found.append({
-                "topic": topic.dictionary[one].as_py(),
-                "after": int(at[i]), "before": int(at[i + 1]), "seconds": float(steps[i]),
-                "usual_s": usual, "restarted": bool(who[i] >> 32 != who[i + 1] >> 32),
+                "topic": topic.dictionary[one].as_py(), "after": after, "before": before,
+                "seconds": ((end if before is None else before) - after) / 10**6,
+                "usual_s": usual, "restarted": bool(restarted),
             })  # fmt: skip
     return found
 

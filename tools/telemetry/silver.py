@@ -113,18 +113,23 @@ class Times:
         self._run = np.repeat(np.arange(len(runs)), np.diff([*starts, len(records)]))
         wraps = np.array([run.wraps for run in runs], np.int64)[self._run]
         self.uptime = records.uptime + wraps * s.TICKS_PERIOD
-        points = [(i, *point) for i, run in enumerate(runs) for point in run.points]
-        whose, *bounds = np.array(points, np.int64).reshape(-1, 4).T
-        place = self._run << 42 | records.uptime  # ms of more than a century
-        before = np.searchsorted(whose << 42 | bounds[0], place, "right") - 1
-        low, high = np.full(len(place), -NEVER), np.full(len(place), NEVER)
+        found = [(i, *point) for i, run in enumerate(runs) for point in run.points]
+        whose, *bounds = np.array(found, np.int64).reshape(-1, 4).T
+        place, points = self._run << 42 | records.uptime, whose << 42 | bounds[0]
+        # Between two points, and from where a run begins, the same points are the nearest.
+        edges = np.unique(np.array([*starts, *np.searchsorted(place, points)], np.int64))
+        edges = edges[edges < len(place)]
+        lengths = np.diff([*edges, len(place)])
+        before = np.searchsorted(points, place[edges], "right") - 1
+        lows, highs = [], []
         for near in (before, before + 1):
-            near = near.clip(0, len(whose) - 1)
+            near = near.clip(0, len(points) - 1)
+            is_own = whose[near] == self._run[edges]
             uptime, least, most = (column[near] for column in bounds)
-            drift = np.abs(records.uptime - uptime) * DRIFT_PPM
-            is_own = whose[near] == self._run
-            low = np.where(is_own, np.maximum(low, least - drift), low)
-            high = np.where(is_own, np.minimum(high, most + drift), high)
+            drift = np.abs(records.uptime - np.repeat(uptime, lengths)) * DRIFT_PPM
+            lows.append(np.repeat(np.where(is_own, least, -NEVER), lengths) - drift)
+            highs.append(np.repeat(np.where(is_own, most, NEVER), lengths) + drift)
+        low, high = np.maximum(*lows), np.minimum(*highs)
         self._kinds = pa.array([run.kind for run in runs], pa.string())
         self.known = np.array([run.kind != UNKNOWN for run in runs], bool)[self._run]
         low, high = (np.where(self.known, at + records.uptime * MS, 0) for at in (low, high))

@@ -63,7 +63,11 @@ class Made:
     def wrong(self) -> list[str]:
         """What differs from the truth."""
         rows = {name: self.rows(name) for name in SILVER}
-        return [text for truth in self.campaign.truths for text in wrong(truth, rows)]
+        return [
+            f"{truth.season.place}: {text}"
+            for truth in self.campaign.truths
+            for text in wrong(truth, rows)
+        ]
 
 
 def wrong(truth: Truth, rows: dict[str, list[Row]]) -> Iterator[str]:

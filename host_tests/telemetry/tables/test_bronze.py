@@ -219,23 +219,3 @@ def test_a_copy_of_a_folder_that_went_another_way_is_refused(tmp_path: Path) -> 
 
 def some(count: int, of: int = 17) -> list[Line]:
     return [line(number, harvested=of + number) for number in range(count)]
-
-
-def test_files_that_are_put_together_change_no_table(tmp_path: Path) -> None:
-    lived, lake = campaign.run(tmp_path / "harvest", [214]), Lake(tmp_path / "tables")
-    made, after = Made(lived, lake), Made(campaign.Campaign(tmp_path / "late"), lake)
-    lake.made()
-    with locked(lived.folder) as lines:
-        all_lines = lines.filled(lines.lines())
-    (tmp_path / "late").mkdir()
-    (tmp_path / "late/bundles").symlink_to(lived.folder / "bundles")
-    for each in all_lines:
-        harvest(tmp_path / "late", each)
-        after.ingest()
-    before = made.sorted()
-    count = len(lake.files(BRONZE))
-    gone = optimize.compact(HERE, lake)
-    assert gone > 4 and len(lake.files(BRONZE)) < count
-    assert made.sorted() == before
-    assert after.ingest() == (0, 0)
-    assert optimize.compact(HERE, lake) == 0
