@@ -63,7 +63,6 @@ class Records:
         self.hole = np.where(self.seq > before + 1, before + 1, -1)
         wrapped = ~first & (self.ticks < _shifted(self.ticks))
         self.uptime = self.ticks + self._sum(wrapped) * s.TICKS_PERIOD
-        self.passed = self._sum(self.type == s.ANCHOR)
         self.stretch = self._sum(~first & (self.seq - before - 1 > MISSING))
 
     def _sum(self, flags: Any) -> Any:
@@ -75,14 +74,6 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.seq)
-
-    def payload(self, i: int) -> bytes:
-        found: bytes = self.rows.column("payload")[i].as_py()
-        return found
-
-    def harvested_ms(self, i: int) -> int | None:
-        found = int(self.harvested[i])
-        return None if found == NEVER else found
 
     def runs(self, *columns: Any) -> tuple[list[int], list[int]]:
         """The first and the last of the records in a row that have the same there."""

@@ -113,17 +113,6 @@ def test_sensors_that_drift_or_stand_still_are_found() -> None:
     assert not by_field["well", ""]["drifts"]
 
 
-def test_boards_that_share_a_topic_are_told_apart() -> None:
-    """Every board is a broker of its own: one stands still, one drifts, each for itself."""
-    times: list[Row] = [{"minutes": 30.0 * i, "topic": "temp"} for i in range(48)]
-    stuck: Any = [message(i, number=21.0, **at) for i, at in enumerate(times)]
-    drifting: Any = [message(i, number=20 + 0.1 * i, **at) for i, at in enumerate(times)]
-    (still,), (creeping,) = sensors(stuck), sensors(drifting)
-    assert (still["flat"], still["drifts"]) == (True, False)
-    assert (creeping["flat"], creeping["drifts"]) == (False, True)
-    assert abs(creeping["drift_per_day"] - 4.8) < 1e-6
-
-
 def test_a_bridged_message_is_its_origins_once_if_the_origin_has_not_recorded_it() -> None:
     own = [message(i, number=1.0) for i in range(3)]
     bridged: list[Row] = [
