@@ -24,7 +24,6 @@ from host_tests.telemetry.harvest.recording import Recorder
 from host_tests.telemetry.recorder.test_recording import begin, join
 from host_tests.telemetry.tables.rows import HERE
 from slotmq_tools.deploy.mqtt_client import Login
-from slotmq_tools.errors import ToolError
 from slotmq_tools.telemetry import live
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import BRONZE, GOLD, SILVER
@@ -173,13 +172,6 @@ def test_rounds_with_nothing_new_leave_no_records(tmp_path: Path) -> None:
     finally:
         field.close()
         sensor.sock.close()
-
-
-def test_no_broker_at_the_start_is_an_error(lab: Lab) -> None:
-    tables = Tables(lab)
-    tables.field = live.Field([("127.0.0.1", 1)], Login())
-    with pytest.raises(ToolError, match=r"127\.0\.0\.1:1"):
-        tables.round()
 
 
 class Process:

@@ -137,26 +137,3 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
             made.ingest()
     with made.lake.locked("live"):  # which has batches of its own
         assert made.ingest() == (0, 0)
-
-
-def test_sql_and_optimize_as_commands(tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    lived = campaign.run(tmp_path / "harvest", [214])
-    made = Made(lived, Lake(tmp_path / "tables"))
-    made.ingest()
-    printed = CliRunner().invoke(main, ["telemetry", "sql", str(made.lake.folder)])
-    with duckdb.connect() as duck:
-        duck.execute(printed.output)
-        counts = {
-            name: duck.execute(f"select count(*), count(board) from {name}").fetchall()
-            for name in ("silver_messages", "gold_boards")
-        }
-    right = {
-        "silver_messages": len(made.rows("messages")),
-        "gold_boards": len(made.rows("boards")),
-    }
-    assert counts == {name: [(count, count)] for name, count in right.items()}
-    done = CliRunner().invoke(main, ["telemetry", "optimize", str(made.lake.folder)])
-    assert done.output.splitlines()[:2] == [
-        "bronze: 0 files put together", "bronze: 0 files deleted",
-    ]  # fmt: skip

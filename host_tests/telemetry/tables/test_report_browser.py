@@ -104,6 +104,13 @@ def test_tables_sort_by_a_click(page: browser.Page) -> None:
     page.run(click.format("client"))
     names = page.run(CELLS.format(CLIENTS, 1))
     assert names == sorted(names)
+    page.run(
+        f"{CLIENTS}.querySelectorAll('tbody tr').forEach((row, i) => {{ row.cells[7].textContent ="
+        " i % 2 ? `${i} min 30 s` : `${i + 1} d`; })"
+    )
+    page.run(click.format("messages"))
+    units = [text.split()[1] for text in page.run(CELLS.format(CLIENTS, 7))]
+    assert units == sorted(units, reverse=True) and {*units} == {"min", "d"}, "by how long"
 
 
 def test_a_long_list_unfolds(page: browser.Page) -> None:
