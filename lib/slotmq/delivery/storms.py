@@ -60,7 +60,7 @@ def _scan_slots(broker, session, sub, text, n):
 
 def _fill_gaps():
     # MicroPython searches for memory from the first gap of one block on. Where such gaps are
-    # before the tables, each call in SUBSCRIBE and UNSUBSCRIBE would search the whole tables, which
+    # before the tables, each call in SUBSCRIBE and UNSUBSCRIBE would search all tables, which
     # took three times as long as to send 1,000 messages. The smallest objects fill these gaps.
     heap.lift()
     behind = id(bytearray(_LARGER))
