@@ -12,7 +12,7 @@ import gc
 from slotmq.config.limits import Limits
 from slotmq.config.settings import Settings
 from slotmq.delivery import outgoing, retain, routing
-from slotmq.fast import fast_path, new_packet
+from slotmq.fast import fast_path, new_packet, send
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import MICROPYTHON, const
@@ -166,14 +166,21 @@ class Broker:
     def drain(self):
         """Send to every session that has got a delivery, or whose window has space again."""
         deliveries = self.deliveries
+        sessions = self.sessions
         pending = deliveries.pending
         while pending[0]:
             session = pending[pending[0]]
             pending[0] -= 1
             deliveries.is_pending[session] = 0
-            conn = self.sessions.conn[session]
-            if conn != _NONE:
-                self.resume(conn)
+            conn = sessions.conn[session]
+            if conn == _NONE:
+                continue
+            if self.conns.level[conn] < 5 and not (deliveries.count[7] or sessions.scans[session]):
+                # Mostly that is all. There is no space for it during a chunked send.
+                sessions.progress[session] = self.now
+                if not send(self.tables, session, conn, deliveries.window[0]):
+                    continue
+            self.resume(conn)
 
     def resume(self, conn):
         """Send what waits for space in tx or in the window: a chunked send, deliveries, retained
@@ -211,6 +218,7 @@ class Broker:
         conns.reason[conn] = reason
         self.ending[self.ending_count] = conn
         self.ending_count += 1
+        self.turn_soon = 1  # a turn that begins now closes it, though nothing else happens
         if state in (_CONNECTED, _FIVE) and conns.level[conn] == 5:
             self.five.goodbye(self, conn, reason)
         if self._log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before

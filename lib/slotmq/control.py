@@ -25,6 +25,8 @@ _QUEUES = const(66)
 def make(broker):
     """Make the broker's loop."""
     broker.loop = Loop(broker, make_poller(broker), clock)
+    if MICROPYTHON and "turn" not in broker.__dict__:  # else the program has put its own there
+        broker.turn = broker.loop.turn  # found in one look-up
 
 
 def listen(broker, host, port, most, options):

@@ -20,16 +20,15 @@
 #                                                 which streams are polled; close()
 #   LogTopics                  log_dest topic     the end of a turn
 #     status/log_topics.py
-#   _guard, here               with either of     turn() and run(): RuntimeError within a turn
-#                              these two
 #
 # The order does not depend on when they are made. Only Bridges refuse packets, of other brokers;
 # else may_connect, may_publish and may_subscribe do, which the handlers call. Loaded on demand
 # when an interceptor is made, so a broker without one has no code for them. Owns nothing.
 # Allocates.
-from slotmq.platform import heap
 from slotmq.platform.runtime import const
 
+_EACH_TURN = const(4)  # of Connections.counts
+_WHOLE = const(5)
 _CONNECT = const(1)
 _CONNACK_TYPE = const(2)
 _PUBLISH_TYPE = const(3)
@@ -61,8 +60,7 @@ def recorder(broker, one):
     if five:
         one.inner_handlers5 = five.handlers
         five.handlers = _with(five.handlers, one.publish, _PUBLISH_TYPE)
-    one.inner_finish_turn = loop.finish_turn
-    loop.finish_turn = one.finish_turn
+    _at_end(loop, one)
     one.inner_close = loop.close
     loop.close = one.close
 
@@ -81,7 +79,6 @@ def hooks(broker, one):
     """Put hooks inside the program's clients, so that on_connect is called before their
     callbacks."""
     loop = broker._loop()
-    _guard(loop)
     broker.watch = one
     one.inner_end = broker.end
     broker.end = one.end
@@ -92,8 +89,7 @@ def hooks(broker, one):
         one.inner_finish_turn = clients.inner_finish_turn
         clients.inner_finish_turn = one.finish_turn
     else:
-        one.inner_finish_turn = loop.finish_turn
-        loop.finish_turn = one.finish_turn
+        _at_end(loop, one)
 
 
 def publishers(broker, one):
@@ -110,12 +106,10 @@ def publishers(broker, one):
 def in_process(broker, one):
     """Put the program's clients outermost: callbacks are called when everything else is done."""
     loop = broker._loop()
-    _guard(loop)
     broker.in_process = one
     one.inner_poller = loop.poller
     loop.poller = one
-    one.inner_finish_turn = loop.finish_turn
-    loop.finish_turn = one.finish_turn
+    _at_end(loop, one)
 
 
 def bridges(broker, one):
@@ -144,8 +138,8 @@ def bridges(broker, one):
     five.goodbye = one.goodbye
     one.inner_poller = loop.poller
     loop.poller = one
-    one.inner_finish_turn = loop.finish_turn
-    loop.finish_turn = one.finish_turn
+    _at_end(loop, one)
+    loop.conns.counts[_EACH_TURN] += 1
     one.inner_close = loop.close
     loop.close = one.close
 
@@ -154,8 +148,14 @@ def log_topics(broker, one):
     """Let the log publish at the end of a turn. Its place among the others does not matter."""
     loop = broker._loop()
     loop.log_topics = one
+    _at_end(loop, one)
+
+
+def _at_end(loop, one):
+    # From now on a turn ends with one.finish_turn().
     one.inner_finish_turn = loop.finish_turn
     loop.finish_turn = one.finish_turn
+    loop.conns.counts[_WHOLE] = 1
 
 
 def _with(handlers, by, *types):
@@ -163,31 +163,3 @@ def _with(handlers, by, *types):
     for kind in types:
         made[kind] = by
     return tuple(made)
-
-
-def _guard(loop):
-    """From now on turn() and run() raise RuntimeError within a turn.
-
-    They use no more stack than Loop's, and before the lock no more frame (see Loop.turn)."""
-    from slotmq.embed import publishing  # it is loaded already
-
-    run = loop.run
-
-    def turn_once(timeout_ms):
-        publishing.in_turn() and _refuse()
-        heap.lock()
-        try:
-            loop._turns(timeout_ms)
-        finally:
-            heap.unlock()
-
-    def run_once():
-        publishing.in_turn() and _refuse()
-        run()
-
-    loop.turn = turn_once
-    loop.run = run_once
-
-
-def _refuse():
-    raise RuntimeError("turn(), run(): not in a callback or a hook")

@@ -205,6 +205,10 @@ class _Writer(ast.NodeTransformer):
         node.names = [self._renamed(name) for name in node.names]
         return node
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        node.name = node.name and self._renamed(node.name)
+        return self.generic_visit(node)
+
     def visit_keyword(self, node: ast.keyword) -> ast.keyword:
         node.value = self.visit(node.value)
         return node

@@ -7,7 +7,7 @@ of drop() and refuse(). It stays across power cuts; watch() attaches it to a new
 from collections.abc import Callable
 from typing import Any
 
-from slotmq.protocol.ping_disconnect import handle_unexpected
+from slotmq.protocol.acks import handle_unexpected
 from slotmq.protocol.publish import is_wanted
 
 from ..errors import shown

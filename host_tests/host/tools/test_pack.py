@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools.errors import ToolError
-from slotmq_tools.pack import names, packed
+from slotmq_tools.pack import mpy, names, packed
 from slotmq_tools.pack.mpy import sources
 from slotmq_tools.pack.program import Program
 
@@ -54,6 +54,7 @@ PROGRAM = {
         from slotmq.platform.runtime import MICROPYTHON, const
         _FREE = const(4)
         total = 0
+        ended = None
         class Table:
             '''A docstring is no text of the program.'''
             slots = 3
@@ -66,13 +67,16 @@ PROGRAM = {
             def largest(self):
                 return self.sort_of[-1]
         def count(more=1):
-            global total
+            global total, ended
             if not MICROPYTHON:
                 from slotmq.tables import nowhere
                 return nowhere.count(more)
             elif MICROPYTHON:
                 total += more
-            return total
+            try:
+                return total.nothing
+            except AttributeError as ended:
+                return total + len(ended.args) - 1
         """,
     "broker": """
         from slotmq.fast import doubled as twice
@@ -134,6 +138,15 @@ def test_the_packed_program_does_the_same(tmp_path: Path) -> None:
     head, tail = said.split(", <bound method")
     assert head == "(9, 4, 3, 5, 8"
     assert tail.split("> ")[-1].strip().endswith(">>, 2, 3, 4, [1, 2, 4])")
+
+
+def test_on_32_bits_native_code_has_addresses_of_columns() -> None:
+    source = b"d = int(o) - o[3] + n - int(o)\n    return int(made) - int(column)\n"
+    assert mpy.by_address(source) == b"d = o[3] + n - int(o)\n    return int(column)\n"
+    for name, text in mpy.read_all().items():
+        columns = set(re.findall(r"int\((\w+)\) - \1\[(_\w+)\]", text.decode()))
+        others = re.sub(r"int\((\w+)\) - \1\[_\w+\]", "", text.decode())
+        assert not [at for table, at in columns if f"{table}[{at}]" in others], name
 
 
 def test_modules_that_are_loaded_together_are_one_file() -> None:

@@ -255,6 +255,7 @@ def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: s
                 "messages_viper.py:_C_OUT",
                 "messages_viper.py:_C_TX_END",
                 "path_viper.py:_C_TX_END",
+                "pump_viper.py:_C_OUT",
                 "receivers_viper.py:_C_OUT",
                 "receivers_viper.py:_C_TX_END",
                 "routes_viper.py:_C_OUT",

@@ -238,9 +238,9 @@ FAULTS = (
     ),
     Fault(
         "time jumps when the clock wraps",
-        "net/loop.py",
-        "self.ticks_diff(now, self.last_ms)",
-        "(now - self.last_ms)",
+        "fast/pump_cpython.py",
+        "ticks_ms() - counts[_LAST_MS] & _MS_BITS",
+        "abs(ticks_ms() - counts[_LAST_MS])",
     ),
     Fault(
         "the keep-alive timeout is shorter than 1.5 times the interval",

@@ -9,8 +9,8 @@ from slotmq.bridge.link import Bridge
 from slotmq.delivery.outgoing import put_ack
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.protocol.acks import handle_unexpected
 from slotmq.protocol.dispatch import receive
-from slotmq.protocol.ping_disconnect import handle_unexpected
 
 if not MICROPYTHON:
     from slotmq.bridge.mapping_cpython import Polled

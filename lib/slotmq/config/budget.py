@@ -83,7 +83,7 @@ def tls_row(n):
 def _connections(limits):
     # Outgoing buffer, tail, columns; one connection more than the limit, in reserve.
     n = limits.connections + 1
-    return ("connections", 1060 + n * (limits.tx_bytes + limits.tail_bytes + 71), n)
+    return ("connections", 1076 + n * (limits.tx_bytes + limits.tail_bytes + 71), n)
 
 
 def _sessions(limits):

@@ -21,8 +21,6 @@ _PAYLOAD = const(9)
 _PACKET_MAX = const(10)
 _NOBODYS = b"$SYS/#", b"$share/+/#"  # topics that neither the program nor a client may publish
 _BRIDGE = const(2)  # of Subscriptions.kind
-_LOCKED = const(0)  # of heap._state
-_LIFTED = const(1)
 _DROPPED = const(4)
 _NEXT = const(18)  # of broker.stats: until when a denied PUBLISH is not logged; [19]: a large one
 _MINUTE = const(600)  # tenths of a second
@@ -163,17 +161,12 @@ def _matching(filters, buf, topic, n):
     return [topic_matches(name, 0, len(name), buf, topic, n) for name in filters]
 
 
-def in_turn():
-    """Is a turn under way? Between two turns the heap is neither locked nor lifted."""
-    return heap._state[_LOCKED] or heap._state[_LIFTED]
-
-
 def check_idle(broker):
     """RuntimeError while a packet is being handled: in hooks may_..., and in broker.log; on
     CPython also while another thread runs the broker."""
     if not MICROPYTHON and hasattr(broker, "check_thread"):
         broker.check_thread()
-    if broker.reading != _NONE and in_turn():
+    if broker.reading != _NONE and heap.in_turn():
         raise RuntimeError("within a packet: not in may_...")
 
 

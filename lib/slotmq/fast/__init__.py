@@ -19,6 +19,7 @@ if MICROPYTHON:
     from slotmq.fast.deliveries_viper import acked, append, fan, finish, send
     from slotmq.fast.messages_viper import place, put_ack, store, unref
     from slotmq.fast.path_viper import fast_path, may_read
+    from slotmq.fast.pump_viper import pump
     from slotmq.fast.routes_viper import Routes, next_dirty
     from slotmq.fast.stores_viper import Arena, Names
 else:
@@ -35,5 +36,6 @@ else:
     from slotmq.fast.deliveries_cpython import acked, append, fan, finish, send
     from slotmq.fast.messages_cpython import put_ack, store, unref
     from slotmq.fast.path_cpython import fast_path, may_read
+    from slotmq.fast.pump_cpython import pump
     from slotmq.fast.routes_cpython import Routes, next_dirty, place
     from slotmq.fast.stores_cpython import Arena, Names

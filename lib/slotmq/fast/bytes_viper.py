@@ -7,9 +7,10 @@
 # Words are copied unaligned where the processor can (ALIGN); a Cortex-M0+ cannot.
 #
 # How the native code stays small, which a board keeps in its heap: columns are accessed by
-# table(); the first two arguments are in registers; `if x:` takes 12 bytes, `x == 0` 26;
-# p[i] = p[i] + 1 takes 22 bytes, p[i] += 1 48; a call of one viper function by another
-# takes 50, 50 more in the callee, and hundreds of instructions.
+# table(), always as int(o) - o[k], of which tools/pack makes o[k] for 32 bits; the first two
+# arguments are in registers; `if x:` takes 12 bytes, `x == 0` 26; p[i] = p[i] + 1 takes 22 bytes,
+# p[i] += 1 48; a call of one viper function by another takes 50, 50 more in the callee, and
+# hundreds of instructions.
 #
 # A constant of more than 16 bits, but for zeros at its end, is forbidden, in calls from 0x8000 on:
 # on a Cortex-M0+ it is read from within the code, and wrongly where the code is frozen to an odd
@@ -50,10 +51,10 @@ ALIGN = 0 if sys.platform == "linux" else 3
 
 def table(parts):
     # The table for viper code: an array that has each number as it is, and for each column how
-    # many bytes before the array it begins: ptr16(int(o) - o[k])[i] needs no run-time call. The
-    # caller keeps the columns alive. Viper reads 32 bits without a sign, which matters where
-    # addresses are wider: there the array must be placed after all columns, so the holes
-    # before them are filled until it is.
+    # many bytes before the array it begins: ptr16(int(o) - o[k])[i] needs no run-time call. (For
+    # 32 bits tools/pack/mpy.py puts the columns' addresses into it.) The caller keeps the columns
+    # alive. Viper reads 32 bits without a sign, which matters where addresses are wider: there the
+    # array must be placed after all columns, so the holes before them are filled until it is.
     kept = []
     while True:
         made = array("i", bytes(4 * len(parts)))

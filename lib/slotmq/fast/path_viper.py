@@ -294,8 +294,9 @@ def accept(c, conn: int, slot: int, buf) -> int:
         if counts[session] >= o[_S_MOST]:
             return 0
     # Indexes into the route pool, counted from the table, which is passed instead of the pool.
-    i = ptr16(int(o) - o[_R_FIRST])[slot] - (o[_POOL] >> 1)
-    end = ptr16(int(o) - o[_R_END])[slot] - (o[_POOL] >> 1)
+    at_pool = (int(o) - o[_POOL] - int(o)) >> 1
+    i = ptr16(int(o) - o[_R_FIRST])[slot] + at_pool
+    end = ptr16(int(o) - o[_R_END])[slot] + at_pool
     if i < end:
         if int(fan(c, c, i, end, -1, qos)) ^ end:
             return 0

@@ -191,7 +191,7 @@ def spread(c, g5, slot: int, buf):
         k = int(ptr8(buf)) + p[_END]
         d = int(put_head(c, g5, conn, slot, record, alias))
         if mid < _ODD and i ^ mid:
-            made = tx_end[conn] - o[_C_TX]  # from the table on
+            made = tx_end[conn] + (int(o) - o[_C_TX] - int(o))  # from the table on
             n = d + k - s - tx_end[conn]
         tx_end[conn] = d + k - s
         counts[_PUBLISHES] = counts[_PUBLISHES] + 1
@@ -587,7 +587,7 @@ def put_body(c, g5, conn: int, entry: int, n: int):
         if left < 0:
             ptr32(int(o) - o[_C_TX_END])[conn] = d - (int(o) - o[_C_TX])
             return
-        d = int(o) - o[_C_TX] + int(put_own(c, g5, d - int(o) + o[_C_TX], entry + 1))
+        d = int(o) - o[_C_TX] + int(put_own(c, g5, d - (int(o) - o[_C_TX]), entry + 1))
         n = left
         left = -1
 

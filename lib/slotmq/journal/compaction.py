@@ -7,6 +7,7 @@ from slotmq.journal.rows import is_gone, write_rows
 from slotmq.journal.writer import VERSION, Journal
 from slotmq.platform.runtime import const
 
+_WHOLE = const(5)  # of Connections.counts
 _NONE = const(0xFFFF)
 _NEVER = const(0x3FFFFFFF)
 _FIELDS = const(8)
@@ -41,6 +42,7 @@ def begin(broker, medium, newest, warn, *sync):
     OSError: the medium cannot be written, for another reason than a lack of space. Without space
     all clients wait, if there is anything that must be kept."""
     broker.journal = journal = Journal(broker, medium, newest, *sync)
+    broker.conns.counts[_WHOLE] = 1
     # In a region of flash each try begins after the block that could not be written.
     tries = getattr(medium, "blocks", 1)
     while True:

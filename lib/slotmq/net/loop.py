@@ -12,7 +12,7 @@
 # CONNECT, SUBSCRIBE, connections that open or close, the log, $SYS, hooks. So an allocation in
 # the steady state is an error at once, and call frames are on the C stack.
 # (poll.modify allocates only where objects lie above 2 GB.)
-from slotmq.fast import copy, may_read, next_dirty
+from slotmq.fast import copy, next_dirty, pump
 from slotmq.net import closing
 from slotmq.net.listeners import Listeners
 from slotmq.net.timers import tick
@@ -30,42 +30,45 @@ _BLOCKED = const(2)
 _LINGERING = const(5)
 _LOST = const(9)
 _BYTES_OUT = const(6)
-_ATTACHED = const(4)  # of Loop.outgoing
 _EAGAIN = const(11)
 _ENOBUFS = const(105)
+_LAST_MS = const(2)  # of Connections.counts
+_SERVED = const(3)
+_EACH_TURN = const(4)
+_MS_BITS = const(0x3FFFFFFF)
 _TICK = const(2)  # tenths of a second between two ticks
-_STALL = const(1000)  # ms: more than any wait for events
-_NAP = const(5)  # ms of a turn while a connection waits for lwIP's memory, which causes no event
+_STALL = const(10)  # tenths of a second: more than any wait for events
 
 
 class Loop:
     def __init__(self, broker, poller, clock):
+        # First what each turn looks up: MicroPython finds it at once.
+        self.at_hand = self.incoming = self.outgoing = self.lwip = None  # platform/lwip.py
         self.broker = broker
-        # What every turn needs, looked up once
         self.conns = conns = broker.conns
         self.poller = poller
         self.ticks_diff = clock.ticks_diff
-        self.last_ms = clock.ticks_ms()
-        self.ms = 0  # milliseconds that are not in broker.now yet: less than a tenth of a second
+        self.ticks_ms = clock.ticks_ms
+        conns.counts[_LAST_MS] = clock.ticks_ms() & _MS_BITS
         self.next_tick = 0
         self.stalled = False
         self.stopping = False
         self.of_stream = {}  # stream: its connection; below 0: an index of callbacks
-        # For flush(), finish_turn() and _turns(): one look-up each, since look-ups are most of
-        # what a turn with one small packet costs.
+        # For flush(), finish_turn(), _serve() and pump(): one look-up each, since look-ups are
+        # most of what a turn with one small packet costs.
         tx = conns.tx, conns.tx_bytes, conns.tx_end
         self.outgoing = (broker,) + tx + (conns.attached, broker.stats)
         self.at_end = broker, conns, conns.counts, broker.deliveries.pending
-        self.at_hand = broker, self.of_stream, poller.ipoll, broker.rx, clock.ticks_ms
+        self.incoming = broker, conns.attached, broker.rx
         self.callbacks = []
         self.listeners = Listeners(self)
         self.paused = bytearray(broker.conns.slots)  # events that a connection is not polled for
-        self.paused_count = 0
-        self.lwip = None  # platform/lwip.py, where the port has it
         self.errno = 0  # of the last error of a socket, see bridge/bridges.py
         self.exhausted = 0  # allocations that failed because the heap was locked
         broker.flush = self.flush
         broker.write = self.write
+        self.at_hand = [self, broker, self.of_stream, poller.ipoll, self._serve, broker.drain,
+            broker.flush, clock.ticks_ms, conns.columns, heap._state]  # fmt: skip
 
     def watch(self, stream, callback):
         """Call callback(stream) whenever the stream is readable."""
@@ -75,13 +78,13 @@ class Loop:
         self.listeners.peak = 0  # the tables may have to grow again
 
     def run(self):
-        """Run turns until stop(), then close()."""
-        heap.lock()
+        """Run turns until stop(), then close(). RuntimeError: within a turn."""
+        if heap.in_turn():
+            self.refuse()
         try:
             while not self.stopping:
-                self._turns(250, False)
+                self.turn(250)
         finally:
-            heap.unlock()
             self.close()
 
     def close(self):
@@ -90,59 +93,76 @@ class Loop:
         ondemand.take("control", self.broker.now).end(self)
         self.listeners.close()
 
-    def turn(self, timeout_ms):
-        """Wait for events for at most this time, and handle them."""
+    def turn(self, timeout_ms=250):
+        """Wait for events for at most this time, and handle them. RuntimeError: within a turn."""
         # The heap is not locked yet. So this function's frame must not be larger than 44 bytes:
         # MicroPython would take it from the heap, in each turn.
-        heap.lock()
-        try:
-            self._turns(timeout_ms)
-        finally:
-            heap.unlock()
+        pump(self.at_hand, timeout_ms)
 
-    def _turns(self, timeout_ms, once=True):
-        # The common case is here in one piece: a connected client has sent something, and the
-        # fast path handles it in the receive buffer. Other cases have functions of their own.
-        broker, of_stream, ipoll, rx, ticks_ms = self.at_hand
+    def failed(self, error):
+        """An exception ends the turn. It is logged, or raised again, since the program gets it."""
+        # The heap is as it was when it was raised.
+        counts = self.conns.counts
+        conn = counts[_SERVED]
+        counts[_SERVED] = -1
         try:
-            while not self.stopping:
-                conn = -1  # the connection that is served; -1: none
-                columns = broker.fast_path
-                soon = broker.turn_soon
-                for stream, event in ipoll((soon - 1) * _NAP if soon else timeout_ms):
-                    conn = of_stream[stream]
-                    n = may_read(columns, conn) if event == _IN and conn >= 0 and columns else 0
-                    if n == 0:
-                        self._other_event(conn, stream, event)
-                        continue
-                    try:
-                        n = self.outgoing[_ATTACHED][conn].readinto(rx, n)
-                    except OSError as error:
-                        self.errno = error.args[0]
-                        n = None if self.errno == _EAGAIN else 0
-                    if n:
-                        at = broker.handle_fast(columns, conn, rx, 0, n)
-                        if at < n:
-                            receive(broker, conn, rx, at, n)
-                    elif n == 0:
-                        broker.end(conn, _LOST)
-                conn = -1
-                now = ticks_ms()
-                if (now - self.last_ms) // 100:  # also where the clock has wrapped
-                    self._keep_time(now)
-                if broker.turn_soon:
-                    broker.resume_scans()
-                self.finish_turn()
-                if self.paused_count:
-                    self._resume()
-                if once:
-                    return
-        except MemoryError as error:
             # Disconnect the client that is being read: its stream may be in the middle of a
             # packet. An error of the program's own callback or hook ends the turn. If the heap was
             # locked, the error is a defect of the broker.
-            if broker.out_of_memory(None if heap.settle() else error, conn):
-                raise
+            if not isinstance(error, MemoryError) or self.broker.out_of_memory(
+                None if heap.settle() else error, conn
+            ):
+                raise error
+        finally:
+            heap.unlock()
+
+    # What pump() calls
+
+    def refuse(self):
+        """It would unlock the heap under the turn that has called the program."""
+        raise RuntimeError("turn(), run(): not in a callback or a hook")
+
+    def _serve(self, conn, n, columns):
+        # The common case: a connected client has sent something, and the fast path handles it in
+        # the receive buffer.
+        broker, pipes, rx = self.incoming
+        try:
+            n = pipes[conn].readinto(rx, n)
+        except OSError as error:
+            self.errno = error.args[0]
+            n = None if self.errno == _EAGAIN else 0
+        if n:
+            at = broker.handle_fast(columns, conn, rx, 0, n)
+            if at < n:
+                receive(broker, conn, rx, at, n)
+        elif n == 0:
+            broker.end(conn, _LOST)
+
+    def finish(self, passed):
+        """What is seldom due in a turn. passed: ms since broker.now was right."""
+        broker = self.broker
+        counts = self.conns.counts
+        tenths = passed // 100
+        if tenths:
+            # In 30 bits; their sum would be an object.
+            last = counts[_LAST_MS] - _MS_BITS + tenths * 100
+            counts[_LAST_MS] = last - 1 if last > 0 else last + _MS_BITS
+            broker.now += tenths
+            broker.clock[0] = broker.now
+            # After a stall read all clients first, then check keep-alive.
+            self.stalled = tenths >= _STALL and not self.stalled
+            if broker.now >= self.next_tick and not self.stalled:
+                self.next_tick = broker.now + _TICK
+                tick(broker)
+                if self.lwip:
+                    self.lwip.tick()
+                if self.listeners.failed:
+                    self.listeners.start()
+        if broker.turn_soon:
+            broker.resume_scans()
+        self.finish_turn()
+        if counts[_EACH_TURN]:
+            self._resume()
 
     def _other_event(self, conn, stream, event):
         if conn < 0:
@@ -160,25 +180,6 @@ class Loop:
                 self.broker.end(conn, _LOST)
             else:
                 self._read(conn, self.conns.attached[conn], event & _GONE)
-
-    def _keep_time(self, now):
-        broker = self.broker
-        ms = self.ms + self.ticks_diff(now, self.last_ms)
-        self.last_ms = now
-        self.ms = ms % 100
-        broker.now += ms // 100
-        broker.clock[0] = broker.now
-        if ms >= _STALL and not self.stalled:
-            self.stalled = True  # read all clients first, then check keep-alive
-            return
-        self.stalled = False
-        if broker.now >= self.next_tick:
-            self.next_tick = broker.now + _TICK
-            tick(broker)
-            if self.lwip:
-                self.lwip.tick()
-            if self.listeners.failed:
-                self.listeners.start()
 
     # In
 
@@ -218,7 +219,7 @@ class Loop:
         """Stop polling a connection for these events."""
         before = self.paused[conn]
         if before != events:
-            self.paused_count += (events > 0) - (before > 0)
+            self.conns.counts[_EACH_TURN] += (events > 0) - (before > 0)
             self.paused[conn] = events
             self.poll_for(conn)
 

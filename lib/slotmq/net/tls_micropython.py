@@ -40,6 +40,7 @@ from slotmq.platform.runtime import const
 from slotmq.protocol.dispatch import receive
 
 _IN = const(1)
+_IPOLL = const(3)  # of Loop.at_hand
 _OUT = const(4)
 _HUP = const(16)
 _LOST = const(9)
@@ -176,8 +177,8 @@ class Tls:
         self.loop = loop
         self.inner = loop.poller
         loop.poller = self
-        broker, of_stream, self.inner_ipoll, rx, ticks_ms = loop.at_hand
-        loop.at_hand = broker, of_stream, self.ipoll, rx, ticks_ms
+        self.inner_ipoll = loop.at_hand[_IPOLL]
+        loop.at_hand[_IPOLL] = self.ipoll
         self.ready = set()  # streams that may have input left
         self.reading = set()  # those of them that this turn still has to serve
         self.shaking = []  # streams whose handshake is under way, the oldest first

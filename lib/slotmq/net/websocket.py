@@ -375,6 +375,7 @@ def acceptor(loop, accept, own):
     if conns.attached is conns.stream:
         conns.attached = conns.stream[:]
         loop.outgoing = loop.outgoing[:4] + (conns.attached,) + loop.outgoing[5:]
+        loop.incoming = loop.incoming[0], conns.attached, loop.incoming[2]
 
     def accept_web():
         # First its objects: without heap for them the client is not accepted.

@@ -1,9 +1,10 @@
 # heap.py - the lock on MicroPython's heap while the loop runs. Owns how deep it is locked and
 # lifted. Does not allocate.
 #
-# lock() and unlock() enclose a run of the loop; lift() and drop() enclose what may allocate in it.
-# They nest: a session is taken over (lifted), and that is logged (lifted again). If the heap is
-# not locked, as in a test or a call by the application, lift() and drop() only count.
+# A turn locks the heap and unlocks it (fast/pump_*.py), after an exception by unlock(). lift() and
+# drop() enclose what may allocate in it. They nest: a session is taken over (lifted), and that is
+# logged (lifted again). If the heap is not locked, as in a test or a call by the application, they
+# only count.
 #
 # Ctrl-C may be raised at any jump of the bytecode, and a heap that stayed locked would block the
 # REPL. So no jump is between a change of the lock and the assignment that records it, and unlock()
@@ -17,11 +18,9 @@ _EXCUSED = const(3)  # has a MemoryError left `with lifted`, where the heap was 
 _RELEASE = (int, heap_unlock)  # by _IS_LOCKED
 
 
-def lock():
-    state = _state
-    heap_lock()
-    state[_IS_LOCKED] = 1
-    state[_LOCKED] += 1
+def in_turn():
+    """Is a turn under way? Between two turns the heap is neither locked nor lifted."""
+    return _state[_LOCKED] or _state[_LIFTED]
 
 
 def unlock():

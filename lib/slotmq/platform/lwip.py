@@ -127,7 +127,7 @@ class Lwip:
             n = _SEGMENT
         if not n:
             return 0
-        ticks_ms = self.loop.at_hand[4]
+        ticks_ms = self.loop.ticks_ms
         began = ticks_ms()
         if self.at or not self.tries:
             done = stream.write(buf, off, n)

@@ -1,6 +1,7 @@
-# acks.py - PUBACK, PUBREC, PUBREL and PUBCOMP of version 3 [3.4 to 3.7]. They make space in the
-# session's window, which Broker.drain() fills when the whole input has been handled. Owns nothing.
-# Does not allocate.
+# acks.py - the packets of version 3 without a payload: PUBACK, PUBREC, PUBREL and PUBCOMP [3.4 to
+# 3.7], PINGREQ and DISCONNECT [3.12, 3.14], and every one that a client may not send, or not now.
+# Acknowledgements make space in the session's window, which Broker.drain() fills when the whole
+# input has been handled. Owns nothing. Does not allocate.
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.delivery.outgoing import put_ack
 from slotmq.fast import acked, unref
@@ -8,6 +9,8 @@ from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
 _FLAGS = const(1)
+_BODY = const(3)
+_END = const(4)
 _TOTAL = const(5)
 _PACKET_ID = const(6)
 _PUBREL = const(0x62)
@@ -15,7 +18,9 @@ _PUBCOMP = const(0x70)
 _SENT_1 = const(1)
 _SENT_2 = const(2)
 _RELEASED = const(3)
+_PACKETS_OUT = const(1)
 _OK = const(0)
+_LEFT = const(1)
 _MALFORMED = const(2)
 _PROTOCOL = const(3)
 
@@ -73,3 +78,28 @@ def handle_pubrel(broker, conn, pkt, buf):
             unref(broker.tables, msg)
     put_ack(broker, conn, _PUBCOMP, pkt[_PACKET_ID])
     return _OK
+
+
+def handle_pingreq(broker, conn, pkt, buf):
+    """PINGRESP [3.12.4-1]; its two bytes of space are certain, see put_ack."""
+    if pkt[_BODY] != pkt[_END]:
+        return _MALFORMED
+    conns = broker.conns
+    at = conns.tx_end[conn]
+    conns.tx[at] = 0xD0
+    conns.tx[at + 1] = 0
+    conns.tx_end[conn] = at + 2
+    if conns.out[conn] == 0:
+        conns.mark_dirty(conn)
+    broker.stats[_PACKETS_OUT] += 1
+    return _OK
+
+
+def handle_disconnect(broker, conn, pkt, buf):
+    """The client disconnects: discard its will [3.14.4-3]."""
+    return _MALFORMED if pkt[_BODY] != pkt[_END] else _LEFT
+
+
+def handle_unexpected(broker, conn, pkt, buf):
+    """A packet before CONNECT, a second CONNECT, or a packet that only servers send."""
+    return _PROTOCOL

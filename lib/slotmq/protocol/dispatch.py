@@ -10,8 +10,15 @@ from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import copy, next_packet
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
-from slotmq.protocol.acks import handle_puback, handle_pubcomp, handle_pubrec, handle_pubrel
-from slotmq.protocol.ping_disconnect import handle_disconnect, handle_pingreq, handle_unexpected
+from slotmq.protocol.acks import (
+    handle_disconnect,
+    handle_pingreq,
+    handle_puback,
+    handle_pubcomp,
+    handle_pubrec,
+    handle_pubrel,
+    handle_unexpected,
+)
 from slotmq.protocol.publish import handle_publish
 
 _NONE = const(0xFFFF)

@@ -51,7 +51,7 @@ class RecordInterceptor:
         # One second early, so that no record waits longer than flush_s
         self.interval = (flush_s - 1) * _EACH
         self.due = self.flushed = self.time_at = broker.now  # tenths of a second
-        self.ticks_ms = broker.loop.at_hand[4]
+        self.ticks_ms = broker.loop.ticks_ms
         self.o[_BEGAN] = self.ticks_ms()
         # The functions that it wraps; interceptors.py sets them
         self.inner_first = self.inner_handlers = self.inner_handlers5 = None

@@ -70,7 +70,11 @@ class Connections:
         self.tx_limit = i32(n)
         self.out = bytearray(n)
         self.dirty = u16(2 * n)  # twice as many: one may be flushed and filled again in a turn
-        self.counts = i32(2)  # [dirty connections, QoS 0 messages placed]
+        # [dirty connections, QoS 0 messages placed, and the loop's: when broker.now was right (30
+        # bits of ms), the connection that is served or -1, reasons why it must finish each turn:
+        # connections that are paused, bridges; must it finish each in which something happened?]
+        self.counts = i32(6)
+        self.counts[3] = -1
         self.chunked_msg = u16(n, _NONE)
         self.chunked_off = i32(n)  # bytes of it already in tx
         self.chunked_id = u16(n)  # packet id that must still be placed, or 0
@@ -162,21 +166,23 @@ class Connections:
 
     def take_reassembly(self, conn):
         """Move the buffered bytes into a free reassembly buffer; False if all are in use."""
-        for k in range(len(self.reassembly_owner)):
-            if self.reassembly_owner[k] == _NONE:
-                self.reassembly_owner[k] = conn
+        owners = self.reassembly_owner
+        held = self.reassembly
+        for k in range(len(owners)):
+            if owners[k] == _NONE:
+                owners[k] = conn
                 off = self.slots * self.tail_bytes + k * self.reassembly_bytes
                 copy(self.partial, off, self.partial, self.partial_off[conn], self.buffered[conn])
                 self.partial_off[conn] = off
                 self.buffered_since[conn] = max(
                     self.buffered_since[conn], self.last_activity[conn] - _WAITED
                 )
-                self.reassembly[0] += 1
-                self.reassembly[1] = max(self.reassembly[1], self.reassembly[0])
-                if self.reassembly[0] == len(self.reassembly_owner):
-                    self.reassembly[3] = 0
+                held[0] += 1
+                held[1] = max(held[1], held[0])
+                if held[0] == len(owners):
+                    held[3] = 0
                 return True
-        self.reassembly[2] += 1
+        held[2] += 1
         return False
 
     def drop_buffered(self, conn):

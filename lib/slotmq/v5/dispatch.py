@@ -1,8 +1,8 @@
 # dispatch.py - the handlers of MQTT 5.0 by packet type, as FIRST and HANDLERS of
 # protocol/dispatch.py are those of version 3. That file cannot have them, since it must not load
 # code of version 5. Owns nothing. Handlers of CONNECT, AUTH, SUBSCRIBE and UNSUBSCRIBE allocate.
+from slotmq.protocol.acks import handle_unexpected
 from slotmq.protocol.dispatch import by_type, control
-from slotmq.protocol.ping_disconnect import handle_unexpected
 from slotmq.v5.acks import (
     handle_disconnect,
     handle_puback,

@@ -105,6 +105,7 @@ def run_script(
     script: Path,
     flash: Path | None = None,
     *,
+    firmware: Path | None = None,
     save: bool = True,
     plain: bool = False,
     counted: str = "",
@@ -112,10 +113,10 @@ def run_script(
     """Run a script on a freshly started board, faster than real time.
 
     -> {"marks", "output", "errors"}. A mark is (number, cycles, instructions, calls of the
-    function `counted`, cycles in these calls). Runs with the same flash give the same marks; so
-    use `save=False`. With `plain` rp2040js executes all instructions itself.
-    ToolError: the emulator failed."""
-    words, environment = command(flash)
+    function `counted` of the stock image, cycles in these calls). `firmware`: another image. Runs
+    with the same flash give the same marks; so use `save=False`. With `plain` rp2040js executes
+    all instructions itself. ToolError: the emulator failed."""
+    words, environment = command(flash, firmware)
     done = subprocess.run(
         [
             *words,

@@ -1,6 +1,6 @@
 """Counts the cycles and instructions that the broker needs for each kind of packet on an RP2040.
 
-    python -m slotmq_tools.dev.emulator.cycles [--write docs/measurements.md]
+    python -m slotmq_tools.dev.emulator.cycles [--frozen | --write docs/measurements.md]
 
 cycles_micropython.py runs on the emulated board in batch mode, where all runs take the same
 number of cycles. Not counted are MicroPython's sockets and lwIP, what platform/lwip.py reads from
@@ -16,11 +16,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ... import boards, cache
 from ...deploy.repl import Repl
 from ...errors import ToolError
 from ...pack import mpy
+from . import frozen
 from .board import Board, run_script
 
 BOARD = "RPI_PICO_W"
@@ -51,7 +53,10 @@ def measure(texts: dict[str, bytes] | None = None) -> list[Cost]:
     """The cost of each kind of packet, in the order sent; the least of several rounds.
 
     `texts`: sources that replace the broker's (see pack/mpy.py). ToolError: it failed."""
-    found = run_script(_GUEST, flash(texts) / "flash.bin", save=False, counted=_LOOKUP)
+    return _least(run_script(_GUEST, flash(texts) / "flash.bin", save=False, counted=_LOOKUP))
+
+
+def _least(found: dict[str, Any]) -> list[Cost]:
     if found["errors"]:
         raise ToolError(f"the board: {found['errors'].strip().splitlines()[-1]}")
     names = found["output"].split("\r\n")
@@ -60,6 +65,13 @@ def measure(texts: dict[str, bytes] | None = None) -> list[Cost]:
         if cost.name not in least or cost.cycles < least[cost.name].cycles:
             least[cost.name] = cost
     return list(least.values())
+
+
+def measure_frozen() -> list[Cost]:
+    """The same with the broker frozen into the image. Lookups are not told from the rest there,
+    since only the stock image has a table of its functions. ToolError: it failed."""
+    files = flash() / "flash.bin"  # only its limits are used: what is frozen goes before /lib
+    return _least(run_script(_GUEST, files, firmware=frozen.build(), save=False))
 
 
 def _costs(names: list[str], marks: list[list[int]]) -> Iterator[Cost]:
@@ -130,7 +142,7 @@ def write(file: Path, costs: list[Cost]) -> None:
 def main() -> int:
     """Print the table, or write it."""
     try:
-        costs = measure()
+        costs = measure_frozen() if sys.argv[1:] == ["--frozen"] else measure()
         if sys.argv[1:2] == ["--write"]:
             write(Path(sys.argv[2]), costs)
     except ToolError as error:

@@ -4,6 +4,7 @@ that has what was synced and perhaps some of the rest.
 
 import unittest
 
+from fakes import lock
 from media import Life, Quiet, Ram, garbage, goes_on, looked_at, three_generations
 
 from slotmq.journal import location
@@ -197,7 +198,7 @@ class OnLittlefs:
         made, record = medium(), bytes(100)
         made.begin(1)
         made.switch()
-        heap.lock()
+        lock()
         try:
             for _ in range(20):
                 made.append(record, 0, 100)

@@ -2,6 +2,7 @@
 
 import unittest
 
+from fakes import lock
 from media import Flash, Life, Quiet, text
 
 from slotmq.journal.medium_flash import FlashMedium
@@ -65,7 +66,7 @@ class TestHeap(unittest.TestCase):
         full = 0
         if hasattr(micropython, "alloc_emergency_exception_buf"):
             micropython.alloc_emergency_exception_buf(100)  # like the poller
-        heap.lock()
+        lock()
         try:
             for _ in range(7):
                 medium.append(record, 0, 100)

@@ -1,5 +1,6 @@
 """The journal finds no heap for what it seldom does: that is logged, and it tries again."""
 
+from fakes import lock
 from journal_case import CONNACK, RESUMED, JournalCase
 from packets import PINGREQ, PINGRESP, PUBACK, ack, connect, publish, subscribe
 
@@ -81,7 +82,7 @@ class TestNoHeap(JournalCase):
         self.broker.journal.retry_at = 0
         self.broker.sessions.changed = 1
         journal = self.broker.journal
-        heap.lock()  # as Loop.run()
+        lock()
         try:
             journal.commit()
             lifted = heap._state[1]

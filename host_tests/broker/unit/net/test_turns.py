@@ -7,6 +7,8 @@ from packets import PINGREQ, PINGRESP, connect, publish, subscribe
 from tables import counts
 
 from slotmq import Broker, Limits, Settings
+from slotmq.platform import heap
+from slotmq.platform.runtime import MICROPYTHON
 
 TURNS = 2  # that a PINGRESP may take, whatever others do
 ROUNDS = 50
@@ -161,3 +163,73 @@ class TestMessagesToTheSender(unittest.TestCase):
         world.turn(5)
         found = client.stream.received[9:]
         self.assertIn(bytes(found[:1]), (b"", b"0"))
+
+
+class TestIdleTurns(unittest.TestCase):
+    """A turn in which nothing happened ends before the loop's finish_turn()."""
+
+    def setUp(self):
+        self.world = World(Broker(Limits(connections=6), Settings(sys_interval=0)))
+        self.client = self.world.client("c")
+        self.world.turn(2)
+        self.finished = 0
+        self.inner = self.world.loop.finish_turn
+        self.world.loop.finish_turn = self.finish
+        self.world.broker.conns.counts[5] = 1  # as an interceptor
+
+    def finish(self):
+        self.finished += 1
+        self.inner()
+
+    def test_without_an_event_nothing_is_finished_until_a_tenth_of_a_second_has_passed(self):
+        while not self.finished:
+            self.world.turn()
+        self.finished = 0
+        self.world.turn(99)
+        self.assertEqual(self.finished, 0)
+        self.world.turn()
+        self.assertEqual(self.finished, 1)
+
+    def test_a_packet_and_what_the_program_has_done_are_finished_at_once(self):
+        self.client.send(PINGREQ)
+        self.world.turn()
+        self.assertEqual((self.finished, self.client.packets()), (1, [PINGRESP]))
+        self.client.send(subscribe(1, "t", 0))
+        self.world.turn(2)
+        self.client.packets()
+        self.world.broker.publish("t", b"x")
+        self.world.turn(1, 0)
+        self.assertEqual(self.client.packets(), [publish("t", b"x")])
+        self.world.broker.end(0, 9)
+        self.world.turn(1, 0)
+        self.assertTrue(self.client.stream.closed)
+
+    def test_a_clock_of_30_bits_wraps(self):
+        world = self.world
+        world.clock.ms = world.broker.conns.counts[2] = (1 << 30) - 60
+        now = world.broker.now
+        world.clock.ms = 45
+        world.turn(1, 0)
+        self.assertEqual(world.broker.now - now, 1)
+        world.turn(94)
+        self.assertEqual(world.broker.now - now, 1)
+        world.turn()
+        self.assertEqual(world.broker.now - now, 2)
+
+    def test_an_error_while_it_waits_leaves_the_lock_as_it_was(self):
+        def fails(timeout_ms):
+            raise TypeError
+
+        at_hand = self.world.loop.at_hand
+        ipoll = at_hand[3]
+        at_hand[3] = fails
+        with self.assertRaises(TypeError):
+            self.world.turn()
+        at_hand[3] = ipoll
+        if MICROPYTHON:
+            with self.assertRaises(TypeError):
+                self.world.loop.turn("1")
+        self.assertEqual((heap._state[0], heap._state[1]), (0, 0))
+        self.client.send(PINGREQ)
+        self.world.turn()
+        self.assertEqual(self.client.packets(), [PINGRESP])

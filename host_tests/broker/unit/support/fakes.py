@@ -120,6 +120,13 @@ class Poller:
         return found
 
 
+def lock():
+    """Lock the heap as a turn does; heap.unlock() ends that."""
+    heap.heap_lock()
+    heap._state[2] = 1
+    heap._state[0] += 1
+
+
 class Listener:
     """Streams that wait to be accepted."""
 

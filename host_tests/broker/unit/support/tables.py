@@ -17,7 +17,7 @@ def _connections(broker):
     return {
         "connections": conns.count,
         "streams": len(broker.loop.of_stream) if broker.loop else 0,
-        "paused": broker.loop.paused_count if broker.loop else 0,
+        "paused": sum([events > 0 for events in broker.loop.paused]) if broker.loop else 0,
         "ending": broker.ending_count,
         "dirty": conns.counts[0],
         "partial packets": sum(conns.buffered),
