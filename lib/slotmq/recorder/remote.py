@@ -75,19 +75,26 @@ def update(record):
 
 def _publish_head(record):
     rec = record.rec
-    files.look(rec)
-    state = binascii.hexlify(rec.board), rec.boot, rec.first, rec.newest
-    text = _STATE % (state + (files.length(rec, rec.newest), rec.o[_SEQ], rec.size))
-    name = _topic(record, b"head")
-    if record.broker.journal:
-        _take_out(record.broker, name)
     broker = record.broker
+    files.look(rec)
+    text = _STATE % (
+        binascii.hexlify(rec.board),
+        rec.boot,
+        rec.first,
+        rec.newest,
+        files.length(rec, rec.newest),
+        rec.o[_SEQ],
+        rec.size,
+    )
+    name = _topic(record, b"head")
+    if broker.journal:
+        _take_out(broker, name)
     refused = broker.retained.refused, broker.messages.refused
     is_sent = _publishing(record).send(broker, name, text, 0, True)
     # A refusal is tried again and again; an event for each would cause the next flush.
     broker.retained.refused, broker.messages.refused = refused
-    if record.broker.journal:
-        _leave_out(record.broker, name)
+    if broker.journal:
+        _leave_out(broker, name)
     rec.head_is_current = is_sent and broker.retained.find(name, 0, len(name)) != _NONE
 
 
@@ -117,15 +124,15 @@ def _topic(record, what):
 
 
 def _answer(record, session, payload):
+    broker = record.broker
     asked = json.loads(payload)
     segment, at, n = [int(asked[str(key, "utf-8")]) for key in _ASKED]
     reply = asked["reply"]
-    if not isinstance(reply, str) or reply[:1] == "$" or min(segment, at, n) < 0:
-        raise ValueError
-    if max(segment, at) > _U32_MOST:
+    fits = 0 <= min(segment, at, n) and max(segment, at) <= _U32_MOST
+    if not fits or not isinstance(reply, str) or reply[:1] == "$":
         raise ValueError
     reply = reply.encode()
-    acl = record.broker.acl
+    acl = broker.acl
     if acl and session != _NONE and not acl.may_write(session, reply, 0, len(reply)):
         raise ValueError  # it may not have the broker publish what it may not publish itself
     length = files.length(record.rec, segment)
@@ -133,13 +140,13 @@ def _answer(record, session, payload):
     if length < 0:
         length = _U32_MOST
     elif at < length:
-        most = record.broker.pkt[_PACKET_MAX] - _AROUND - len(reply) - _ANSWER_HEAD
+        most = broker.pkt[_PACKET_MAX] - _AROUND - len(reply) - _ANSWER_HEAD
         most = min(most, _ANSWER_MOST if ondemand.IS_SMALL else _FROM_COMPUTERS)
         data = files.read(record.rec, segment, at, max(0, min(n, length - at, most)))
     head = pack("<III", segment, at, length)
     publishing = _publishing(record)
-    publishing.checked(record.broker, reply, b"", 0, False)
-    publishing.send(record.broker, reply, head + data, 0, False)
+    publishing.checked(broker, reply, b"", 0, False)
+    publishing.send(broker, reply, head + data, 0, False)
 
 
 def _set_time(record, payload):
@@ -149,9 +156,8 @@ def _set_time(record, payload):
     seconds, ms = int(seconds), int((fraction + "000")[:3])
     error = int(words[1]) if len(words) > 1 else 1000
     quality = _QUALITIES[words[2]] if len(words) > 2 else _BY_MESSAGE
-    if not _OLDEST < seconds <= _U32_MOST or not 0 <= error <= _U32_MOST:
-        raise ValueError
-    if ms < 0 or len(words) > 3:
+    fits = _OLDEST < seconds <= _U32_MOST and 0 <= error <= _U32_MOST
+    if not fits or ms < 0 or len(words) > 3:
         raise ValueError
     record.clock()
     anchor(record.rec, quality, seconds, ms, error)
