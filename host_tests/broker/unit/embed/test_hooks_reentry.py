@@ -240,6 +240,30 @@ class TestDuringATurn(Case):
             self.world.turn(2)
         self.assertEqual(hooks.calls, [("callback", "turn"), ("callback", "run")] * 2)
 
+    def test_a_turn_that_the_program_keeps_or_wraps_is_refused_too(self):
+        """Also when what calls it is added later."""
+        turns, refused = [], []
+        kept = self.broker.turn
+
+        def wrapped(timeout_ms):
+            turns.append(timeout_ms)
+            kept(timeout_ms)
+
+        self.broker.turn = wrapped
+
+        def receive(*_):
+            for turn in (kept, self.broker.turn):
+                try:
+                    turn(0)
+                except RuntimeError:
+                    refused.append(turn)
+
+        self.broker.subscribe("t", receive)
+        self.broker.hooks = Subscriber()
+        self.broker.publish("t", "x")
+        self.broker.turn(1)
+        self.assertEqual((turns, refused), ([1, 0], [kept, wrapped]))
+
     def test_its_error_leaves_the_turn_and_the_next_one_works(self):
         self.broker.subscribe("t", lambda *_: self.broker.turn(0))
         self.broker.publish("t", "x")
