@@ -18,6 +18,13 @@ _ENDING = const(3)
 _BLOCKED = const(2)
 _ACCEPTED = const(15)
 _TYPE = const(0)
+_FLAGS = const(1)
+_PACKET_ID = const(6)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_PUBLISH_TYPE = const(3)
+_PUBREL_TYPE = const(6)
 _CONNECT = const(1)
 _LEAST = const(8)
 _PUBACK = const(0x40)
@@ -41,6 +48,8 @@ class Client:
         self.interceptor = interceptor
         self._callbacks = []  # (filter, callback)
         self._inbox = bytearray(broker.limits.max_packet + 64)
+        self._view = memoryview(self._inbox)
+        self._pkt = new_packet(len(self._inbox))
         self._end = 0
         self.written = 0  # bytes, modulo 2^30
         self._acks = bytearray()
@@ -79,7 +88,7 @@ class Client:
         """Register a callback, as subscribe() does, for a subscription that the session has."""
         each = filter_of(self.interceptor.broker, topic_filter, callback, 0), callback
         if each not in self._callbacks:
-            self._callbacks.append(each)
+            self._callbacks = self._callbacks + [each]  # deliver() may be walking the old list
 
     def unsubscribe(self, topic_filter):
         """Forget the filter and its callbacks."""
@@ -95,9 +104,10 @@ class Client:
         if not self.is_connected:
             raise OSError(_ENOTCONN)
         publishing.check_idle(broker)
-        topic, payload = publishing.checked(broker, topic, payload, qos, retain)
-        if broker.asks and not broker.asks(self.conn, topic, 0, len(topic)):
-            return False
+        if broker.asks:
+            topic, payload = publishing.checked(broker, topic, payload, qos, retain)
+            if not broker.asks(self.conn, topic, 0, len(topic)):
+                return False
         return broker.publish(topic, payload, qos, retain)
 
     def disconnect(self):
@@ -131,16 +141,28 @@ class Client:
         n = self._whole(0)
         if not n:
             return False
+        inbox = self._inbox
+        pkt = self._pkt
         out_of_heap = False
         try:
             while n and self.conn is not None:
-                packet = bytes(memoryview(self._inbox)[:n])
-                self._drop(0, n)
-                topic, payload, qos = self._handle(packet)
-                for name, callback in list(self._callbacks) if topic else ():
+                flags = pkt[_FLAGS]
+                packet_id = pkt[_PACKET_ID]
+                topic = b""
+                if pkt[_TYPE] == _PUBLISH_TYPE and self._is_new(flags >> 1 & 3, packet_id):
+                    topic = bytes(self._view[pkt[_TOPIC] : pkt[_TOPIC] + pkt[_TOPIC_LEN]])
+                    payload = bytes(self._view[pkt[_PAYLOAD] : n])
+                elif pkt[_TYPE] == _PUBREL_TYPE:
+                    if packet_id in self._received:
+                        self._received.remove(packet_id)
+                    self._ack(_PUBCOMP, packet_id)
+                self._end -= n
+                copy(inbox, 0, inbox, n, self._end)
+                callbacks = self._callbacks
+                for name, callback in callbacks if topic else ():
                     if topic_matches(name, 0, len(name), topic, 0, len(topic)):
                         try:
-                            callback(topic.decode(), payload, qos, packet[0] & 1)
+                            callback(topic.decode(), payload, flags >> 1 & 3, flags & 1)
                         except MemoryError:
                             out_of_heap = True
                             raise
@@ -152,34 +174,16 @@ class Client:
                 self.interceptor.broker.reading = None  # tells Broker.out_of_memory()
         return True
 
-    def _handle(self, packet):
-        # -> topic, payload, QoS for the callbacks; an empty topic: the packet is no new message.
-        kind = packet[0] >> 4
-        at = 2
-        while packet[at - 1] & 128:
-            at += 1
-        if kind == 3:
-            return self._message(packet, at)
-        if kind == 6:
-            packet_id = packet[at] << 8 | packet[at + 1]
-            if packet_id in self._received:
-                self._received.remove(packet_id)
-            self._ack(_PUBCOMP, packet_id)
-        return b"", b"", 0
-
-    def _message(self, packet, at):
-        qos = packet[0] >> 1 & 3
-        end = at + 2 + (packet[at] << 8 | packet[at + 1])
-        topic = packet[at + 2 : end]
-        packet_id = packet[end] << 8 | packet[end + 1] if qos else 0
-        if qos:
-            self._ack(_PUBACK if qos == 1 else _PUBREC, packet_id)
-            end += 2
+    def _is_new(self, qos, packet_id):
+        # A message: acknowledge it. False: it was delivered before.
+        if not qos:
+            return True
+        self._ack(_PUBACK if qos == 1 else _PUBREC, packet_id)
         if qos == 2:
             if packet_id in self._received:
-                return b"", b"", 0
+                return False
             self._received.append(packet_id)
-        return topic, packet[end:], qos
+        return True
 
     def _ack(self, first, packet_id):
         self._acks += bytes((first, 2, packet_id >> 8, packet_id & 255))
@@ -247,16 +251,8 @@ class Client:
         return code
 
     def _whole(self, at):
-        # The length of the packet at `at`, or 0 if it is incomplete.
-        inbox = self._inbox
-        body = shift = 0
-        for i in range(at + 1, min(at + 5, self._end)):
-            body |= (inbox[i] & 127) << shift
-            shift += 7
-            if inbox[i] < 128:
-                n = i + 1 - at + body
-                return n if at + n <= self._end else 0
-        return 0
+        # The length of the packet at `at`, which is in _pkt, or 0 if it is incomplete.
+        return next_packet(self._inbox, at, self._end, self._pkt) if at < self._end else 0
 
     def _drop(self, at, n):
         self._end -= n
