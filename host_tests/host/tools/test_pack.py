@@ -274,12 +274,14 @@ capacities
 certificate
 client_id columns connect control core delivery_storms denials epoch esp32_memory filters flush
 frames_viper
-hooks http_files http_upgrade in_process interceptors journal journal_compaction journal_start
-journal_viper lifetime listener_protocols location log_destinations log_full_tables log_of_bridges
+hooks http_files http_upgrade in_process interceptors joined_file journal journal_compaction
+journal_start journal_viper lifetime listener_protocols location log_destinations
+log_full_tables log_of_bridges
 log_reasons
 log_text log_topics login lwip lwip_layout medium_file medium_file_start medium_flash
-medium_flash_start mosquitto_conf name_server_query option_routes other_keys own_publishing
-packets plugins policies properties properties_viper publishers quick_properties quota rare_kinds
+medium_flash_start mosquitto_conf name_server_query option_routes other_keys own_messages
+own_publishing packets plugins policies properties properties_viper publishers
+quick_properties quota rare_kinds
 recheck_sessions record record_viper record_words_viper recorder reload remote
 restore retry scram scram_steps segments senders_viper session_owners shared_session_end start
 subscribe sys_bridges sys_state sys_topics tls_client_micropython tls_context tls_listeners

@@ -1,9 +1,10 @@
-# publishing.py - publishing by the program that the broker runs in, checks of topics that no
-# client may use, and access to the other functions of embed/. Owns nothing. Allocates.
+# publishing.py - publishing by the broker itself and by the program that it runs in (whose usual
+# messages take the fast path, see embed/own_messages.py), checks of topics that no client may use,
+# and access to the other functions of embed/. Owns nothing. Allocates.
 from slotmq.delivery import retain as retaining
 from slotmq.delivery import routing
 from slotmq.delivery.outgoing import space
-from slotmq.fast import copy, new_packet, next_packet, topic_matches, unref, utf8_ok
+from slotmq.fast import new_packet, next_packet, topic_matches, unref, utf8_ok
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
@@ -12,17 +13,13 @@ _WARNING = const(2)
 _NOTICE = const(4)
 _PUBLISH_TYPE = const(3)
 _PUBLISH_OUT = const(3)
-_FLAGS = const(1)
 _END = const(4)
-_PACKET_ID = const(6)
-_PUBLISH = const(0x30)
 _RETRY = const(10)  # as in journal/writer.py
 _NO_SESSION = const(-1)
 _TOPIC = const(7)
 _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _PACKET_MAX = const(10)
-_FAST_MAX = const(11)
 _NOBODYS = b"$SYS/#", b"$share/+/#"  # topics that neither the program nor a client may publish
 _BRIDGE = const(2)  # of Subscriptions.kind
 _DROPPED = const(4)
@@ -80,42 +77,6 @@ def bridge(broker, name, addresses, topics, **values):
     broker._loop()
     start = ondemand.take("bridge.start", broker.now)
     return start.add(broker, start.options(name, addresses, topics, values))
-
-
-def publish(broker, topic, payload, qos, retain):
-    """Broker.publish(): as a client publishes, with the same limits."""
-    own = Publishing(broker)
-    if not broker.record:
-        broker.publish = own.publish
-    return own.publish(topic, payload, qos, retain)
-
-
-class Publishing:
-    """Broker.publish() from its second call on. On MicroPython no frame has more than 11 words:
-    it would be taken from the heap, whose search costs more than the message."""
-
-    def __init__(self, broker):
-        self.broker = broker
-
-    def publish(self, topic, payload=b"", qos=0, retain=False):
-        """See Broker.publish()."""
-        check_idle(self.broker)
-        if qos in (0, 1) and not retain and may_forward(self.broker):
-            topic = b"" + encoded(topic)
-            if forward(self.broker, topic, encoded(payload), qos):
-                return True
-        topic, payload = checked(self.broker, topic, payload, qos, retain)
-        return send(self.broker, topic, payload, qos, retain)
-
-
-def may_forward(broker):
-    """May a message of the program take the fast path? Also where the packets of clients may not,
-    since a hook or the log must see them."""
-    if broker.fast_path:
-        return True
-    if broker.upgrade_qos or broker.max_qos < 2 or broker.subscriptions.every:
-        return False
-    return not (broker.journal_full or broker.journal and broker.journal.limit)
 
 
 def checked(broker, topic, payload, qos, retain):
@@ -279,49 +240,9 @@ def put(broker, session, sub, name, text):
 
 
 if MICROPYTHON:
-    from micropython import heap_lock, heap_unlock
-
-    from slotmq.fast.path_viper import accept, translate
 
     def encoded(text):
         return text.encode() if isinstance(text, str) else text
 
-    def forward(broker, topic, payload, qos):
-        """Send a message as the fast path does with that of a client of version 3. False, and
-        nothing has changed: a client's would go to the handlers."""
-        n = len(topic)
-        topic += payload
-        heap_lock()  # so the larger frame is not taken from the heap either
-        try:
-            return _forward(broker, topic, n, qos)
-        finally:
-            heap_unlock()
-
-    def _forward(broker, text, n, qos):
-        # text: topic, of n bytes, and payload
-        slot = broker.subscriptions.routes.find(text, 0, n)
-        rest = len(text)
-        pkt = broker.pkt
-        rx = broker.rx
-        broker.turn_soon = 1  # the next turn must not wait before it sends
-        if slot < 0 or text[0] == 36 or rest + 16 > min(pkt[_FAST_MAX], len(rx), 16383):
-            return False
-        pkt[_TOPIC] = 8  # with its length before it
-        rx[6] = n >> 8
-        rx[7] = n & 255
-        copy(rx, 8, text, 0, rest)
-        pkt[_TOPIC_LEN] = n
-        pkt[_END] = 8 + rest
-        if qos:
-            pkt[_FLAGS] = 2
-            pkt[_PACKET_ID] = 1  # of nobody: at QoS 1 the connection has no part in it
-            pkt[_PAYLOAD] = 8 + n
-            return accept(broker.tables, 0, slot, rx)
-        rest += 2
-        rx[5] = rest >> 7 or rest
-        rx[4] = rest & 127 | 128 if rest > 127 else _PUBLISH
-        rx[3] = _PUBLISH
-        return translate(broker.tables, slot, rx, 3 if rest > 127 else 4, 1)
-
 else:
-    from slotmq.embed.arguments_cpython import encoded, forward
+    from slotmq.embed.arguments_cpython import encoded

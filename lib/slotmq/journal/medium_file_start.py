@@ -8,6 +8,7 @@ from struct import pack, unpack
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _HEAD_BYTES = const(16)
+_OF_A_BOARD = const(200000)  # the largest snapshot of a board without PSRAM
 _BITS = const(30)  # of a generation
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 _ENOENT = const(2)
@@ -64,7 +65,7 @@ def set_aside(medium, generation, is_needed):
 
 def reopen(medium):
     close(medium)
-    medium.old = medium.new = open(medium.path, "r+b")
+    medium.old = medium.new = _joined(medium, open(medium.path, "r+b"))
     medium.end = medium.old.seek(0, 2) - _HEAD_BYTES
 
 
@@ -87,8 +88,9 @@ def begin(medium, generation):
         _close(medium.new)
     medium.spared = 0
     head = pack("<8sI", _MAGIC, generation)
-    medium.new = _beside(medium.path)
-    medium.new.write(head + pack("<I", crc32(head)))
+    head += pack("<I", crc32(head))
+    medium.new = _joined(medium, _beside(medium.path))
+    medium.new.write(head, 0, _HEAD_BYTES) if MICROPYTHON else medium.new.write(head)
     medium.end = 0
     medium.written += _HEAD_BYTES
     medium.space = medium.limit - medium.size
@@ -109,6 +111,15 @@ def switch(medium):
     os.rename(medium.path + ".new", medium.path)
     _sync_folder(medium.path)
     resume(medium, end)
+
+
+def _joined(medium, file):
+    # On a computer a commit is one write(): on CPython files have a buffer.
+    if not MICROPYTHON or medium.most <= _OF_A_BOARD:
+        return file
+    from slotmq.journal.joined_file import JoinedFile
+
+    return JoinedFile(file)
 
 
 def _beside(path):

@@ -79,6 +79,7 @@ PYTHON = {
     "platform.lwip": "machine",
     "platform.ondemand": "gc sys",
     "platform.runtime": "micropython sys",
+    "embed.own_messages": "micropython",
     "platform.sockets_cpython": "os select socket stat time",
     "platform.syslog_cpython": "syslog",
     "platform.threads_cpython": "_thread",

@@ -5,7 +5,7 @@ import packets
 import packets5
 from embed_case import EmbedCase
 
-from slotmq.embed import publishing
+from slotmq.embed import own_messages
 
 _SIZES = 0, 1, 119, 120, 121, 122, 123, 124, 300, 1500
 
@@ -19,11 +19,11 @@ class TestOwnMessages(EmbedCase):
         self.world.turn(2)
         self.five.packets()
         self.forwarded = []
-        self.inner_forward = publishing.forward
-        publishing.forward = self.forward
+        self.inner_forward = own_messages.forward
+        own_messages.forward = self.forward
 
     def tearDown(self):
-        publishing.forward = self.inner_forward
+        own_messages.forward = self.inner_forward
         super().tearDown()
 
     def forward(self, broker, topic, payload, qos):

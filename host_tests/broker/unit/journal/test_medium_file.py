@@ -1,12 +1,14 @@
 """A journal's medium in a file: its generations, its free space, and damaged files."""
 
 import os
+import unittest
 
 import scratch
 from media import Life, MediumCase, fill, goes_on, looked_at, read
 
 from slotmq import Broker, Limits
 from slotmq.journal import location, restore
+from slotmq.journal.joined_file import JoinedFile
 from slotmq.journal.medium_file import FileMedium
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON
@@ -153,6 +155,64 @@ class TestSpace(FileCase):
         life.compact(10)
         life.append(20)
         looked_at(self, self.reopened(), [(2, life.synced)])
+
+
+class TestJoinedFile(unittest.TestCase):
+    """What MicroPython has on a computer, where a write() is a system call."""
+
+    def test_what_fits_the_buffer_is_one_write(self):
+        for sizes, expected in (
+            ((10, 20, 70), [100]),
+            ((4000, 90, 6), [4096]),
+            ((4000, 90, 7), [4090, 7]),
+            ((5, 5000, 5), [5, 5000, 5]),
+            ((4096, 4096), [4096, 4096]),
+            ((), []),
+        ):
+            inner = Counted()
+            file = JoinedFile(inner)
+            sent = bytes(k % 251 for k in range(sum(sizes)))
+            at = 0
+            for n in sizes:
+                file.write(sent, at, n)
+                at += n
+            file.flush()
+            self.assertEqual(inner.sizes, expected + [0])  # noqa: RUF005 - MicroPython has no star there
+            self.assertEqual(bytes(inner.data), sent)
+
+    def test_what_was_not_flushed_is_not_written_when_it_is_closed(self):
+        inner = Counted()
+        file = JoinedFile(inner)
+        file.write(b"abc", 0, 3)
+        file.close()
+        self.assertEqual(inner.sizes, ["closed"])
+
+    def test_after_an_error_nothing_waits(self):
+        inner = Full()
+        file = JoinedFile(inner)
+        file.write(b"abc", 0, 3)
+        self.assertRaises(OSError, file.flush)
+        file.file = inner = Counted()
+        file.flush()
+        self.assertEqual(inner.sizes, [0])
+
+
+class Counted:
+    """A file of which the sizes of writes are counted; 0: a flush."""
+
+    def __init__(self):
+        self.sizes = []
+        self.data = bytearray()
+
+    def write(self, buf, off, n):
+        self.sizes.append(n)
+        self.data += buf[off : off + n]
+
+    def flush(self):
+        self.sizes.append(0)
+
+    def close(self):
+        self.sizes.append("closed")
 
 
 class Full:

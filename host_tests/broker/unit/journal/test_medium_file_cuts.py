@@ -35,6 +35,14 @@ class Spared(FileMedium):
         self.spare(1200)
 
 
+class OfAComputer(Spared):
+    """So large that its files have a buffer on MicroPython, too."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.most = 1 << 20
+
+
 def medium():
     return FileMedium("/j/f", SNAPSHOT, LIMIT)
 
@@ -71,6 +79,9 @@ class OnDisk:
 
     def mount(self, disk):
         return media_disk.mount(disk)
+
+    def test_what_was_synced_survives_where_files_have_a_buffer(self):
+        self.cut(lambda _, may_be: look_at(self, may_be), OfAComputer)
 
     def test_what_was_synced_survives(self):
         operations = self.cut(lambda _, may_be: look_at(self, may_be))

@@ -1,0 +1,101 @@
+# own_messages.py - Broker.publish(): what the program publishes takes the fast path where it can,
+# with the route that routes remember and one packet for all receivers. All else goes through
+# embed/publishing.py. Loaded when the program publishes. Owns nothing. Allocates both texts.
+from slotmq.embed import publishing
+from slotmq.fast import copy
+from slotmq.platform.runtime import MICROPYTHON, const
+
+_FLAGS = const(1)
+_END = const(4)
+_PACKET_ID = const(6)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PAYLOAD = const(9)
+_FAST_MAX = const(11)
+_PUBLISH = const(0x30)
+
+
+def publish(broker, topic, payload, qos, retain):
+    """Broker.publish(): as a client publishes, with the same limits."""
+    own = Publishing(broker)
+    if not broker.record:
+        broker.publish = own.publish
+    return own.publish(topic, payload, qos, retain)
+
+
+class Publishing:
+    """Broker.publish() from its second call on. On MicroPython no frame has more than 11 words:
+    it would be taken from the heap, whose search costs more than the message."""
+
+    def __init__(self, broker):
+        self.broker = broker
+
+    def publish(self, topic, payload=b"", qos=0, retain=False):
+        """See Broker.publish()."""
+        publishing.check_idle(self.broker)
+        if qos in (0, 1) and not retain and may_forward(self.broker):
+            topic = b"" + publishing.encoded(topic)
+            if forward(self.broker, topic, publishing.encoded(payload), qos):
+                return True
+        return _by_handlers(self.broker, topic, payload, qos, retain)
+
+
+def _by_handlers(broker, topic, payload, qos, retain):
+    topic, payload = publishing.checked(broker, topic, payload, qos, retain)
+    return publishing.send(broker, topic, payload, qos, retain)
+
+
+def may_forward(broker):
+    """May a message of the program take the fast path? Also where the packets of clients may not,
+    since a hook or the log must see them."""
+    if broker.fast_path:
+        return True
+    if broker.upgrade_qos or broker.max_qos < 2 or broker.subscriptions.every:
+        return False
+    return not (broker.journal_full or broker.journal and broker.journal.limit)
+
+
+if MICROPYTHON:
+    from micropython import heap_lock, heap_unlock
+
+    from slotmq.fast.path_viper import accept, translate
+
+    def forward(broker, topic, payload, qos):
+        """Send a message as the fast path does with that of a client of version 3. False, and
+        nothing has changed: a client's would go to the handlers."""
+        n = len(topic)
+        topic += payload
+        heap_lock()  # so the larger frame is not taken from the heap either
+        try:
+            return _forward(broker, topic, n, qos)
+        finally:
+            heap_unlock()
+
+    def _forward(broker, text, n, qos):
+        # text: topic, of n bytes, and payload
+        slot = broker.subscriptions.routes.find(text, 0, n)
+        rest = len(text)
+        pkt = broker.pkt
+        rx = broker.rx
+        broker.turn_soon = 1  # the next turn must not wait before it sends
+        if slot < 0 or text[0] == 36 or rest + 16 > min(pkt[_FAST_MAX], len(rx), 16383):
+            return False
+        pkt[_TOPIC] = 8  # with its length before it
+        rx[6] = n >> 8
+        rx[7] = n & 255
+        copy(rx, 8, text, 0, rest)
+        pkt[_TOPIC_LEN] = n
+        pkt[_END] = 8 + rest
+        if qos:
+            pkt[_FLAGS] = 2
+            pkt[_PACKET_ID] = 1  # of nobody: at QoS 1 the connection has no part in it
+            pkt[_PAYLOAD] = 8 + n
+            return accept(broker.tables, 0, slot, rx)
+        rest += 2
+        rx[5] = rest >> 7 or rest
+        rx[4] = rest & 127 | 128 if rest > 127 else _PUBLISH
+        rx[3] = _PUBLISH
+        return translate(broker.tables, slot, rx, 3 if rest > 127 else 4, 1)
+
+else:
+    from slotmq.embed.arguments_cpython import forward
