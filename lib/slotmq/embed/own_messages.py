@@ -17,10 +17,8 @@ _PUBLISH = const(0x30)
 
 def publish(broker, topic, payload, qos, retain):
     """Broker.publish(): as a client publishes, with the same limits."""
-    own = Publishing(broker)
-    if not broker.record:
-        broker.publish = own.publish
-    return own.publish(topic, payload, qos, retain)
+    broker.publish = Publishing(broker).publish
+    return broker.publish(topic, payload, qos, retain)
 
 
 class Publishing:
@@ -40,9 +38,8 @@ class Publishing:
         return _by_handlers(self.broker, topic, payload, qos, retain)
 
 
-def _by_handlers(broker, topic, payload, qos, retain):
-    topic, payload = publishing.checked(broker, topic, payload, qos, retain)
-    return publishing.send(broker, topic, payload, qos, retain)
+def _by_handlers(*args):
+    return publishing.publish(*args)
 
 
 def may_forward(broker):

@@ -33,8 +33,7 @@ _FROM_COMPUTERS = const(16384)
 
 def publish(record, topic, payload, qos, retain):
     """Broker.publish(), called by the program itself."""
-    own = ondemand.take("embed.own_messages", record.broker.now)
-    is_done = own.publish(record.broker, topic, payload, qos, retain)
+    is_done = _publishing(record).publish(record.broker, topic, payload, qos, retain)
     name = topic.encode() if isinstance(topic, str) else topic
     data = payload.encode() if isinstance(payload, str) else payload
     flags = qos | (4 if retain else 0)
