@@ -283,9 +283,8 @@ class Broker:
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish as a client would, without asking a hook. False: a table is full, and nobody
         gets the message. ValueError: no client may send this topic name, QoS, RETAIN or size."""
-        from slotmq.embed import own_messages
-
-        return own_messages.publish(self, topic, payload, qos, retain)
+        own = ondemand.take("embed.own_messages", self.now)
+        return own.publish(self, topic, payload, qos, retain)
 
     def __getattr__(self, name):
         # compact(), and subscribe(), client(), serve() of embed/in_process.py: a broker that does
