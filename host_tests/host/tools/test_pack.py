@@ -274,7 +274,7 @@ capacities
 certificate
 client_id columns connect control core delivery_storms denials epoch esp32_memory filters flush
 frames_viper
-hooks http_files http_upgrade in_process interceptors joined_file journal journal_compaction
+hooks http_files http_upgrade in_process interceptors journal journal_compaction
 journal_start journal_viper lifetime listener_protocols location log_destinations
 log_full_tables log_of_bridges
 log_reasons

@@ -5,8 +5,10 @@ import os
 from binascii import crc32
 from struct import pack, unpack
 
+from slotmq.fast import copy
 from slotmq.platform.runtime import MICROPYTHON, const
 
+_ROOM = const(4096)  # bytes of a buffer
 _HEAD_BYTES = const(16)
 _OF_A_BOARD = const(200000)  # the largest snapshot of a board without PSRAM
 _BITS = const(30)  # of a generation
@@ -114,11 +116,10 @@ def switch(medium):
 
 
 def _joined(medium, file):
-    # On a computer a commit is one write(): on CPython files have a buffer.
+    # On a computer a commit is one write(). CPython's files have a buffer, and so has the file
+    # system of a board, where heap is scarce.
     if not MICROPYTHON or medium.most <= _OF_A_BOARD:
         return file
-    from slotmq.journal.joined_file import JoinedFile
-
     return JoinedFile(file)
 
 
@@ -297,3 +298,44 @@ def _sync_folder(path):
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+class JoinedFile:
+    """A file of MicroPython with a buffer, which its own have not: what is written between two
+    flushes is one write(), as long as it fits. Closing it drops what was not flushed. Does not
+    allocate after construction."""
+
+    def __init__(self, file):
+        self.file = file
+        self.buf = bytearray(_ROOM)
+        self.waiting = 0  # bytes in buf
+
+    def write(self, buf, off, n):
+        if self.waiting + n > _ROOM:
+            self._write()
+        if n > _ROOM:
+            self.file.write(buf, off, n)
+        else:
+            copy(self.buf, self.waiting, buf, off, n)
+            self.waiting += n
+
+    def _write(self):
+        n = self.waiting
+        self.waiting = 0
+        if n:
+            self.file.write(self.buf, 0, n)
+
+    def flush(self):
+        self._write()
+        self.file.flush()
+
+    def seek(self, *where):
+        self._write()
+        return self.file.seek(*where)
+
+    def readinto(self, buf):
+        return self.file.readinto(buf)
+
+    def close(self):
+        self.waiting = 0
+        self.file.close()

@@ -8,8 +8,8 @@ from media import Life, MediumCase, fill, goes_on, looked_at, read
 
 from slotmq import Broker, Limits
 from slotmq.journal import location, restore
-from slotmq.journal.joined_file import JoinedFile
 from slotmq.journal.medium_file import FileMedium
+from slotmq.journal.medium_file_start import JoinedFile
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON
 
