@@ -90,6 +90,8 @@ _FOUND = "bridge client close compact serve subscribe"
 _INTERNAL = "drain out_of_memory resume resume_scans"
 # Classes that are not exported, but whose objects are given to programs
 _GIVEN = ("Client",)
+# Methods that take the place of one of an exported class: programs pass arguments by name
+STANDS_IN = ("publish_own",)
 # Methods of an object that replaces scram.Scram
 _AUTHENTICATION = "auth forget user"
 _ALWAYS = (NATIVE, CORE, APP, FIVE)  # files that are always loaded

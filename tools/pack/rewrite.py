@@ -2,7 +2,7 @@
 
 import ast
 
-from .names import Names, in_class, is_call_of
+from .names import STANDS_IN, Names, in_class, is_call_of
 from .program import INIT, PACKAGE, Constant, Meaning, OurModule, Own, Program, Theirs
 
 # Calls whose first argument names a module, and the module that defines them, in which any
@@ -173,7 +173,7 @@ class _Writer(ast.NodeTransformer):
         if self._scopes:
             return True  # an inner function: short names could hide those of the outer one
         if self._class:
-            return self._class_name in self._names.exported
+            return self._class_name in self._names.exported or function in STANDS_IN
         own = self._find(function)
         return isinstance(own, Own) and self._names.is_known(self._program, own)
 

@@ -38,11 +38,13 @@ class Pin:
 class Board(Program):
     """A board without a network of its own; its flash is a folder."""
 
-    def __init__(self, runtime: str, flash: Path, machine: str = MACHINE) -> None:
+    def __init__(self, runtime: str, flash: Path, machine: str = MACHINE, conf: str = "") -> None:
         port = free_port()
         network = {"board": "RPI_PICO_W", "link": "host", "led": None, "watchdog": 0}
         (flash / "network.json").write_text(json.dumps(network))
-        (flash / "slotmq.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+        (flash / "slotmq.conf").write_text(
+            f"listener {port} 127.0.0.1\nallow_anonymous true\n{conf}"
+        )
         if machine:
             (flash / "machine.py").write_text(machine)
         if runtime == "cpython":
@@ -62,19 +64,19 @@ class Board(Program):
         return max((int(words[1]) for words in lines if words[:1] == ["free"]), default=0)
 
 
-Start = Callable[[str | Path], Board]
+Start = Callable[..., Board]
 
 
 @pytest.fixture
 def start(runtime: str, tmp_path: Path) -> Iterator[Start]:
     running: list[Board] = []
 
-    def start_one(app: str | Path) -> Board:
+    def start_one(app: str | Path, conf: str = "") -> Board:
         if isinstance(app, Path):
             shutil.copy(app, tmp_path / "app.py")
         else:
             (tmp_path / "app.py").write_text(app)
-        running.append(Board(runtime, tmp_path))
+        running.append(Board(runtime, tmp_path, conf=conf))
         return running[-1]
 
     yield start_one
@@ -120,6 +122,21 @@ def test_the_example_with_asyncio(start: Start) -> None:
     client.subscribe("app/heartbeat", qos=0)
     first, second = client.receive_many(1) + client.receive_many(1)
     assert int(second.payload) == int(first.payload) + 1
+    client.sock.close()
+
+
+def test_a_board_that_records_takes_arguments_by_name(start: Start) -> None:
+    board = start(
+        "def start(broker):\n"
+        "    def answer(topic, payload, qos, retained):\n"
+        "        broker.publish('answer', payload=payload, qos=0, retain=True)\n"
+        "    broker.subscribe('question', answer)\n",
+        "record #\n",
+    )
+    client = board.connect("client")
+    client.subscribe("answer", qos=0)
+    client.publish("question", b"x", 1)
+    client.receive("answer", b"x", 0)
     client.sock.close()
 
 

@@ -17,7 +17,7 @@ _PUBLISH = const(0x30)
 
 def publish(broker, topic, payload, qos, retain):
     """Broker.publish(): as a client publishes, with the same limits."""
-    broker.publish = Publishing(broker).publish
+    broker.publish = Publishing(broker).publish_own
     return broker.publish(topic, payload, qos, retain)
 
 
@@ -28,7 +28,7 @@ class Publishing:
     def __init__(self, broker):
         self.broker = broker
 
-    def publish(self, topic, payload=b"", qos=0, retain=False):
+    def publish_own(self, topic, payload=b"", qos=0, retain=False):
         """See Broker.publish()."""
         publishing.check_idle(self.broker)
         if qos in (0, 1) and not retain and may_forward(self.broker):
