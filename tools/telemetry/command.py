@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from importlib import util
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,19 @@ _lake = click.argument("tables", type=_anywhere)
 _master = click.option(
     "--master", metavar="URL", help="Spark master [local[2]; with spark-submit: its own]."
 )
+
+
+class _Duration(click.FloatRange):
+    """A range of which NaN is not."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        found = float(super().convert(value, param, ctx))
+        if isnan(found):
+            self.fail(f"{value} is not a number", param, ctx)
+        return found
+
+
+_duration = _Duration(0, 1e8)
 
 
 class OneLine(click.Group):
@@ -219,9 +233,9 @@ def report(tables: str, file: Path, boards: tuple[str, ...], sites: tuple[str, .
     "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable [all]."
 )
 @click.option("--once", is_flag=True, help="Read what is there now, then end.")
-@click.option("--every", type=click.FloatRange(0), default=5.0, show_default=True,
+@click.option("--every", type=_duration, default=5.0, show_default=True,
               help="Seconds from one round to the next.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0), help="End after this time [at Ctrl-C].")
+@click.option("--seconds", type=_duration, help="End after this time [at Ctrl-C].")
 @_master
 def live(
     harvest: Path, tables: str, brokers: tuple[tuple[str, int], ...], user: str | None,
@@ -244,7 +258,7 @@ def live(
 
 @telemetry.command(short_help="Put small files together, and delete old ones.")
 @_lake
-@click.option("--hours", type=click.FloatRange(0), default=168, show_default=True,
+@click.option("--hours", type=_duration, default=168, show_default=True,
               help="How long readers may go on with an older version.")  # fmt: skip
 @_master
 def optimize(tables: str, hours: float, master: str | None) -> None:

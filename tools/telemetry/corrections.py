@@ -8,6 +8,7 @@ What is corrected is believed as NTP is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from .names import is_id, tables_of
 
 FILE = "clocks.toml"
 Corrections = Mapping[int, int]  # ms, by boot
+_BOOT = re.compile("0|[1-9][0-9]{,9}")
 NONE: Corrections = {}
 
 
@@ -38,5 +40,6 @@ def read(where: Path | Folder) -> dict[str, Corrections]:
 
 def _is_one(told: tuple[str, object]) -> bool:
     boot, seconds = told
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    return boot.isdecimal() and number and abs(float(seconds)) < 1e10  # type: ignore[arg-type]
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return False
+    return bool(_BOOT.fullmatch(boot)) and int(boot) < 1 << 32 and abs(seconds) < 1e10

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 NO_SEGMENT = 0xFFFFFFFF
 END = 0xFFFFFFFF  # as a count or a last number: nobody knows
+NAMED = 1000  # segments of which nothing came, of a hole at most
 Row = dict[str, Any]
 
 
@@ -56,8 +57,12 @@ def loss_rows(records: Records, times: Times, bad: list[Row]) -> Iterator[Row]:
     if known := last.keys() | told.keys():
         there = sorted({min(known) - 1, *last, *holes, max(known)})
         boots |= {a + 1: b - a - 1 for a, b in pairwise(there) if b - a > 1}
+    held: dict[int, set[int]] = defaultdict(set)  # that a harvest has, though they are not read
+    for row in bad:
+        held[row["boot"]].add(row["segment"])
     for boot, count in boots.items():
-        for begin, end, why in _explained(holes.get(boot) or {0: END}, told.get(boot, ())):
+        telling = _telling(told.get(boot, set()))
+        for begin, end, why in _explained(holes.get(boot) or {0: END}, telling):
             after = before = None
             gone = {one.segment for one in why} - {NO_SEGMENT}
             if (place := behind.get((boot, begin))) is not None:
@@ -65,7 +70,7 @@ def loss_rows(records: Records, times: Times, bad: list[Row]) -> Iterator[Row]:
                 if not records.first[place]:
                     after = times.at(place - 1)
                     gone |= {*range(int(records.segment[place - 1]) + 1,
-                                    int(records.segment[place]))}  # fmt: skip
+                                    int(records.segment[place]))[:NAMED]}  # fmt: skip
             elif boot in last:
                 after = times.at(last[boot])
             yield {
@@ -73,11 +78,11 @@ def loss_rows(records: Records, times: Times, bad: list[Row]) -> Iterator[Row]:
                 "last_seq": None if end == END else end,
                 "lost": None if end == END else end - begin + 1,
                 "reasons": sorted({one.reason for one in why}) or ["unexplained"],
-                "segments": sorted(gone),
+                "segments": sorted(gone - held[boot]),
             }  # fmt: skip
 
 
-def _told(records: Records, lasts: dict[int, int], bad: list[Row]) -> dict[int, list[Told]]:
+def _told(records: Records, lasts: dict[int, int], bad: list[Row]) -> dict[int, set[Told]]:
     """By boot."""
     found: dict[int, set[Told]] = defaultdict(set)
     for i in np.flatnonzero(records.type == s.GAP).tolist():
@@ -94,7 +99,7 @@ def _told(records: Records, lasts: dict[int, int], bad: list[Row]) -> dict[int, 
             last = first
         if last is not None or boot not in lasts or row["reason"] != s.TORN:
             found[boot].add(Told(first, END if last is None else last, why, NO_SEGMENT))
-    return {boot: _telling(some) for boot, some in found.items()}
+    return found
 
 
 def _telling(some: set[Told]) -> list[Told]:

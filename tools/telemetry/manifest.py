@@ -26,6 +26,7 @@ class Part(NamedTuple):
     harvested_ms: int
     start: int
     end: int
+    sha256: str  # of all of the bundle
     segments: Sequence[Segment]  # what they were when they were harvested
 
 
@@ -63,7 +64,7 @@ def parts(lines: Sequence[Line], limit: int = TASK_BYTES) -> Iterator[list[Part]
             if waiting and total + end - start > limit:
                 yield waiting
                 waiting, total = [], 0
-            waiting.append(Part(line.path, line.line, *about, start, end, some))
+            waiting.append(Part(line.path, line.line, *about, start, end, line.sha256, some))
             total += end - start
     if waiting:
         yield waiting

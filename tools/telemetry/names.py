@@ -64,7 +64,11 @@ def _named(where: str, board: str, told: object) -> Named:
     name, site, tags = told.get("name", board), told.get("site"), told.get("tags", [])
     if name != board and is_id(str(name)):
         raise ToolError(f"{where}: the name {name!r} is another board's id")
-    right = isinstance(name, str) and isinstance(site, str | None) and isinstance(tags, list)
+    right = (
+        isinstance(name, str) and name and isinstance(site, str | None) and isinstance(tags, list)
+    )
     if not right or not all(isinstance(tag, str) for tag in tags):
-        raise ToolError(f"{where}: `name` and `site` are texts, `tags` is a list of texts")
+        raise ToolError(
+            f"{where}: `name` (not empty) and `site` are texts, `tags` is a list of texts"
+        )
     return Named(name, site, tuple(tags))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
+from math import ceil
 
 from .build import TOGETHER, read, together
 from .engine import Engine, Work
@@ -64,5 +65,9 @@ def vacuum(lake: Lake, tables: Iterable[Table], hours: float) -> Iterator[tuple[
     for table in tables:
         found = lake.open(table)
         if found is not None:
-            gone = found.vacuum(int(hours), dry_run=False, enforce_retention_duration=False)
+            old = partial(found.vacuum, ceil(hours), enforce_retention_duration=False)
+            # Delta names a file in each run, also long after it is gone
+            gone = [path for path in old() if lake.folder.has(f"{table.name}/{path}")]
+            if gone:
+                old(dry_run=False)
             yield table.name, len(gone)

@@ -46,7 +46,9 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
 }
-_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|k8s|sc)://.+|yarn")
+_MASTER = re.compile(
+    r"local(\[([0-9]+|\*)( *, *[0-9]+)?\])?|local-cluster\[.+\]|(spark|k8s|sc)://.+|yarn"
+)
 
 
 def check(master: str) -> None:

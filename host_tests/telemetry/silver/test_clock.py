@@ -284,14 +284,25 @@ def test_clocks_toml_has_seconds_for_each_boot_of_a_board(tmp_path: Path) -> Non
 WRONG = [
     ("[x]", "[x]: a board's id has 16 hex digits"),
     (f"[{BOARD}]\nseven = 1", "the number of a boot, and seconds"),
-    (f"[{BOARD}]\n7 = true", "the number of a boot, and seconds"),
+    *(
+        (f"[{BOARD}]\n{line}", "the number of a boot, and seconds")
+        for line in (
+            "7 = true",
+            "01 = 5",
+            "'\u0663' = 5",
+            f"{1 << 32} = 5",
+            f"{'1' * 5000} = 5",
+            f"7 = {'9' * 400}",
+            "7 = nan",
+        )
+    ),
     ("[", "clocks.toml cannot be read"),
 ]
 
 
-@pytest.mark.parametrize(("text", "complaint"), WRONG, ids=[text for text, _ in WRONG])
+@pytest.mark.parametrize(("text", "complaint"), WRONG, ids=[ascii(text[:40]) for text, _ in WRONG])
 def test_a_wrong_clocks_toml_is_one_line(tmp_path: Path, text: str, complaint: str) -> None:
-    (tmp_path / corrections.FILE).write_text(text)
+    (tmp_path / corrections.FILE).write_text(text, "utf-8")
     with pytest.raises(ToolError, match=re.escape(complaint)) as failed:
         corrections.read(tmp_path)
     assert len(str(failed.value).splitlines()) == 1

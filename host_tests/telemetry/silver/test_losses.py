@@ -33,7 +33,7 @@ def lost(
         boot, first, count, segment, flags = gap + (NO_SEGMENT, OVERWRITTEN)[len(gap) - 3 :]
         row |= {"type": 5, "flags": flags, "payload": LOSS.pack(boot, first, count, segment)}
     names = ("boot", "first_seq", "last_seq", "reason")
-    rows = [dict(zip(names, each, strict=True)) for each in bad]
+    rows = [dict(zip(names, each, strict=True)) | {"segment": 4} for each in bad]
     found = silver.of_board("aa", pa.Table.from_pylist(frames, BRONZE.schema), rows)["losses"]
     return sorted(
         (row["boot"], row["first_seq"], row["last_seq"], *row["reasons"], *row["segments"],
@@ -55,6 +55,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     "full": (TO_20, [(1, 21, END, NO_SEGMENT, FULL)], [], [(1, 21, None, "ring full")]),
     "full, and written again": (HOLED, [(1, 5, END, NO_SEGMENT, FULL)], [],
                                 [(1, 5, 8, "ring full")]),
+    "full twice": (
+        {1: [*range(21), *range(25, 31)]},
+        [(1, 21, END, NO_SEGMENT, FULL), (1, 21, 4, NO_SEGMENT, FULL),
+         (1, 31, END, NO_SEGMENT, FULL)],
+        [], [(1, 21, 24, "ring full"), (1, 31, None, "ring full")]),
     "full and overwritten": (TO_20, [(1, 21, 5), (1, 21, END, NO_SEGMENT, FULL)], [],
                              [(1, 21, None, "overwritten", "ring full")]),
     "nothing told": ({2: [0]}, [(2, 0, 0)], [], []),
@@ -99,9 +104,10 @@ def test_explanations_equal_those_of_all_pairs(
 
 
 def test_segments_of_which_nothing_came_are_named() -> None:
-    """Nobody tells of them: records before and behind them do."""
+    """Nobody tells of them: records before and behind them do. Those that wait are not lost."""
     frame = {"board": "aa", "boot": 1, "ticks": 9, "type": 3, "flags": 1, "crc": 1, "line": 0,
              "payload": b"", "offset": 32}  # fmt: skip
-    frames = [frame | {"seq": 9 * segment, "segment": segment} for segment in (1, 2, 5)]
-    found = silver.of_board("aa", pa.Table.from_pylist(frames, BRONZE.schema), [])["losses"]
-    assert found.column("segments").to_pylist() == [[], [], [3, 4]]
+    frames = [frame | {"seq": 9 * segment, "segment": segment} for segment in (1, 2, 5, 9999)]
+    bad = {"boot": 1, "segment": 3, "first_seq": 27, "last_seq": 30, "reason": "not read yet: x"}
+    found = silver.of_board("aa", pa.Table.from_pylist(frames, BRONZE.schema), [bad])["losses"]
+    assert found.column("segments").to_pylist() == [[], [], [4], [*range(6, 1006)]]

@@ -4,6 +4,7 @@ from any number of harvest folders."""
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import shutil
 from contextlib import suppress
@@ -21,7 +22,7 @@ from slotmq_tools.telemetry import bronze, live, manifest, optimize
 from slotmq_tools.telemetry.folder import Folder
 from slotmq_tools.telemetry.lake import Lake
 from slotmq_tools.telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
-from slotmq_tools.telemetry.season import greenhouse
+from slotmq_tools.telemetry.season import greenhouse, writer
 
 from . import campaign
 from .rows import HERE, Made, killed
@@ -147,7 +148,8 @@ def test_a_bundle_that_is_not_copied_as_a_whole_is_lacking_and_not_lost(tmp_path
         (line,) = lines.filled(lines.lines(23, 24))
     bundle, board = folder / line.path, line.segments[-1].board
     data = bundle.read_bytes()
-    for half in (data[:5000], b"", data[:4096].ljust(len(data), b"\0"), None):
+    zeros = (data[:end].ljust(len(data), b"\0") for end in (4096, len(data) - 4000))
+    for half in (data[:5000], b"", *zeros, None):
         bundle.unlink() if half is None else bundle.write_bytes(half)
         done = CliRunner().invoke(main, ["telemetry", "ingest", str(folder), str(tables)])
         assert done.exit_code == 1 and f"{folder}/{line.path}: " in done.output
@@ -168,6 +170,23 @@ def test_a_bundle_that_is_not_copied_as_a_whole_is_lacking_and_not_lost(tmp_path
     bundle.write_bytes(data)
     Made(lived, lake).ingest()
     assert Made(lived, lake).sorted() == Made(lived, whole).sorted()
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_zeros_that_a_board_left_are_read_as_they_were_harvested(
+    tmp_path: Path, is_whole: bool
+) -> None:
+    record = writer.record(3, 1, 0, 9, writer.NO_ID, writer.NO_ID, b"\x01")
+    data = (writer.header(bytes(8), 1, 1, 0, 512) + record).ljust(512, b"\0")
+    about = line(size=len(data))
+    about.sha256 = hashlib.sha256(data if is_whole else b"").hexdigest()
+    folder, lake = harvest(tmp_path / "field", about), Lake(tmp_path / "tables").made()
+    (folder / "bundles").mkdir()
+    (folder / about.path).write_bytes(data)
+    ingest(folder, lake)
+    assert rows(lake) == [is_whole, 1]
+    (bad,) = lake.rows(QUARANTINE)["reason"].to_pylist()
+    assert bad.startswith("bad length" if is_whole else "not read yet: zeros where")
 
 
 def ingest(harvest: Path, lake: Lake) -> tuple[int, int]:

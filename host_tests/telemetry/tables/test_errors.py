@@ -36,6 +36,11 @@ REFUSED = [
     (["pack", "none/x.zip"], "No such file or directory"),
     (["live", "harvest", "tables", "--broker", "127.0.0.1:1", "--once"], "127.0.0.1:1"),
     (["ingest", "harvest", "tables", "--master", "nonsense"], "nonsense is not a Spark master"),
+    (["ingest", "harvest", "tables", "--master", "local[x]"], "local[x] is not a Spark master"),
+    (["optimize", "tables", "--hours", "nan"], "nan is not a number"),
+    (["optimize", "tables", "--hours", "1e300"], "1e+300 is not in the range"),
+    (["live", "h", "t", "--broker", "127.0.0.1:1", "--every", "-NaN"], "-NaN is not a number"),
+    (["live", "h", "t", "--broker", "127.0.0.1:1", "--seconds", "inf"], "inf is not in the range"),
 ]
 
 

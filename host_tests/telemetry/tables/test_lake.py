@@ -63,11 +63,14 @@ def test_what_no_version_names_is_deleted(lake: Lake) -> None:
     lake.commit(TABLE, [one])
     new, killed = written(lake, "2", "a", 4), written(lake, "3", "a", 5)
     lake.commit(TABLE, [new], [one.path])
-    assert dict(vacuum(lake, [TABLE], 1)) == {TABLE.name: 0}
+    assert dict(vacuum(lake, [TABLE], 0.9)) == {TABLE.name: 0}
     vacuum_now = dict(vacuum(lake, [TABLE], 0))
     assert vacuum_now[TABLE.name] >= 1
     assert seen(lake) == [("a", 4)]
     assert not (lake.folder / TABLE.name / one.path).exists() and killed.path != new.path
+    version = lake.need(TABLE).version()
+    assert dict(vacuum(lake, [TABLE], 0)) == {TABLE.name: 0}
+    assert lake.need(TABLE).version() == version, "nothing to do is no version"
 
 
 def test_a_file_system_without_locks_refuses_nobody(

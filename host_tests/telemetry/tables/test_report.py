@@ -291,6 +291,7 @@ WRONG = [
     (f"[{A}]\nnames = 1", "has `name`, `site` and `tags`"),
     (f"[{A}]\ntags = [1]", "`tags` is a list of texts"),
     (f'[{A}]\nname = "{B}"', f"the name '{B}' is another board's id"),
+    (f'[{A}]\nname = ""', "`name` (not empty)"),
     (f'[{A}]\nname = "x"\n[{B}]\nname = "x"', "two boards are called 'x'"),
     ("[", "boards.toml cannot be read"),
 ]
