@@ -259,6 +259,8 @@ def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: s
                 "receivers_viper.py:_C_OUT",
                 "receivers_viper.py:_C_TX_END",
                 "routes_viper.py:_C_OUT",
+                "storms_viper.py:_C_OUT",
+                "storms_viper.py:_C_TX_END",
             ],
         ),
         (

@@ -17,13 +17,15 @@ _PUBLISH = const(0x30)
 
 def publish(broker, topic, payload, qos, retain):
     """Broker.publish(): as a client publishes, with the same limits."""
-    broker.publish = Publishing(broker).publish_own
-    return broker.publish(topic, payload, qos, retain)
+    own = Publishing(broker)
+    if MICROPYTHON:  # on CPython Broker.publish() is what other threads may call
+        broker.publish = own.publish_own
+    return own.publish_own(topic, payload, qos, retain)
 
 
 class Publishing:
-    """Broker.publish() from its second call on. On MicroPython no frame has more than 11 words:
-    it would be taken from the heap, whose search costs more than the message."""
+    """Broker.publish(). On MicroPython no frame of it has more than 11 words: it would be taken
+    from the heap, whose search costs more than the message."""
 
     def __init__(self, broker):
         self.broker = broker
