@@ -25,7 +25,8 @@ _QUEUES = const(66)
 def make(broker):
     """Make the broker's loop."""
     broker.loop = Loop(broker, make_poller(broker), clock)
-    if MICROPYTHON and "turn" not in broker.__dict__:  # else the program has put its own there
+    # A program may have put its own turn() there, or have made a class with one
+    if MICROPYTHON and type(broker).__name__ == "Broker" and "turn" not in broker.__dict__:
         broker.turn = broker.loop.turn  # found in one look-up
 
 

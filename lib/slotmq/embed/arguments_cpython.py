@@ -110,11 +110,12 @@ def encoded(text):
 def forward(broker, topic, payload, qos):
     """Send a message as the fast path does with that of a client of version 3. False, and
     nothing has changed: a client's would go to the handlers."""
-    rest = len(topic) + len(payload) + 2
+    body = topic + payload  # of a memoryview all bytes; its length would be that of its items
+    rest = len(body) + 2
     if qos or rest > 16383:
         return False
     length = bytes((rest & 127 | 128, rest >> 7)) if rest > 127 else bytes((rest,))
-    packet = b"\x30" + length + len(topic).to_bytes(2, "big") + topic + payload
+    packet = b"\x30" + length + len(topic).to_bytes(2, "big") + body
     broker.turn_soon = 1  # the next turn must not wait before it sends
     slot_of = broker.subscriptions.routes.slot_of
     return path.forward(broker, slot_of, packet, 0, len(packet), False) > 0

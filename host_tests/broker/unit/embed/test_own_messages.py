@@ -1,13 +1,32 @@
 """What the program publishes to a topic that is known takes the fast path: clients see no
 difference to the first message, which took the handlers."""
 
+from array import array
+
 import packets
 import packets5
 from embed_case import EmbedCase
 
+from slotmq import Broker
 from slotmq.embed import own_messages
 
 _SIZES = 0, 1, 119, 120, 121, 122, 123, 124, 300, 1500
+
+
+class Own(Broker):
+    """A program's class around Broker."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.calls = []
+
+    def turn(self, *args):
+        self.calls.append("turn")
+        return super().turn(*args)
+
+    def publish(self, *args):
+        self.calls.append("publish")
+        return super().publish(*args)
 
 
 class TestOwnMessages(EmbedCase):
@@ -113,3 +132,30 @@ class TestOwnMessages(EmbedCase):
         self.assertEqual(self.forwarded, [False])
         self.world.turn()
         self.assertEqual([each[0] for each in self.take(self.three)], [0x30, 0x32])
+
+    def test_what_the_program_puts_around_publish_is_called_each_time(self):
+        inner, seen = self.broker.publish, []
+
+        def around(*args):
+            seen.append(args)
+            return inner(*args)
+
+        self.broker.publish = around
+        for _ in range(3):
+            self.assertTrue(self.broker.publish("a/x", b"x"))
+        self.assertEqual(seen, [("a/x", b"x")] * 3)
+
+    def test_a_class_of_the_program_keeps_its_methods(self):
+        broker = Own(self.broker.limits)
+        for _ in range(3):
+            broker.turn(0)
+            broker.publish("a/x", b"x")
+        self.assertEqual(broker.calls, ["turn", "publish"] * 3)
+
+    def test_a_payload_of_larger_items_has_all_its_bytes(self):
+        payload = memoryview(array("H", (1, 2, 3)))
+        for _ in range(2):
+            self.broker.publish("a/x", payload)
+            self.world.turn()
+            ((_, _, came, _),) = self.take(self.three)
+            self.assertEqual(came, b"\1\0\2\0\3\0")
