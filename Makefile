@@ -20,6 +20,8 @@
 ##                          heaps, the tables that Spark makes, under kill -9 and on a cluster too
 ##     UNSTEADY=build/unsteady  of each of these: tests that failed and passed when they were run
 ##                          once more alone are listed there too, and counted together
+## make fresh            what README says, in minimal Debians that debootstrap makes (as root)
+##     RELEASES="trixie"        those, else trixie and bookworm
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
 ## make bench               all workloads and peers, into docs/performance.md
 ## make bench-starts        how fast brokers start and stop in tests, into docs/pytest.md
@@ -38,12 +40,13 @@ BOARD ?= HOST
 PORT ?=
 CONF ?=
 UNSTEADY ?=
+RELEASES ?= trixie bookworm
 
 BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-board nightly emulated java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-board nightly fresh emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	@$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -91,6 +94,9 @@ test-board: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.dev.emulator
 	$(LANES) board
 
+fresh:
+	@$(PYTHON) -E -S -m tools.dev.fresh $(RELEASES)
+
 emulated: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.dev.emulator --run build/board
 
@@ -129,21 +135,23 @@ clean:
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
-# .venv/installed-EXTRA: the project with that extra is in the environment.
+# .venv/installed-EXTRA: the project with that extra is in the environment. Without slotmq.pth a
+# clone that is called slotmq would hide the package from programs beside it.
 .venv/installed: .venv/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[deploy,sim]'
-	mkdir -p $(PACKAGES)
-	ln -sfn ../../lib/slotmq $(PACKAGES)/slotmq
-	ln -sfn ../../tools $(PACKAGES)/slotmq_tools
-	ln -sfn ../../boards $(PACKAGES)/slotmq_boards
-	ln -sfn ../../firmware $(PACKAGES)/slotmq_firmware
-	# Else a clone that is called slotmq hides the package from programs beside it.
-	echo "$(CURDIR)/$(PACKAGES)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/slotmq.pth"
-	touch $@
+	@echo "installing what the command slotmq needs into .venv (the first time only) ..."
+	@$(BIN)/pip install --quiet --editable '.[deploy,sim]'
+	@mkdir -p $(PACKAGES)
+	@ln -sfn ../../lib/slotmq $(PACKAGES)/slotmq
+	@ln -sfn ../../tools $(PACKAGES)/slotmq_tools
+	@ln -sfn ../../boards $(PACKAGES)/slotmq_boards
+	@ln -sfn ../../firmware $(PACKAGES)/slotmq_firmware
+	@echo "$(CURDIR)/$(PACKAGES)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/slotmq.pth"
+	@touch $@
 
 .venv/installed-%: .venv/installed
-	$(BIN)/pip install --quiet --editable '.[$*]'
-	touch $@
+	@echo "installing what $* needs into .venv ..."
+	@$(BIN)/pip install --quiet --editable '.[$*]'
+	@touch $@
 
 .venv/bin/pip:
-	$(PYTHON) -m tools.dev.bootstrap .venv
+	@$(PYTHON) -E -S -m tools.dev.bootstrap .venv

@@ -4,6 +4,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -163,14 +164,13 @@ def test_inspect_shows_the_journal(keep: Keep, come: Come, tmp_path: Path) -> No
     assert (
         CliRunner().invoke(cli.main, ["inspect", str(file), "--sqlite", str(out)]).exit_code == 0
     )
-    with sqlite3.connect(out) as database:
+    with closing(sqlite3.connect(out)) as database:
         assert database.execute("SELECT client_id, filter, qos FROM subs").fetchall() == [
             ("reader", "t/[x]/+", 1)
         ]
         found = database.execute("SELECT client_id, direction, qos, payload FROM messages")
         assert found.fetchall() == [("reader", "out", 1, b"waits")]
         assert database.execute("SELECT topic FROM retain").fetchall() == [("t/[x]/x",)]
-    database.close()
 
 
 @pytest.mark.parametrize("at", [2, 20], ids=["header", "first record"])

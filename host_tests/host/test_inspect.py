@@ -3,6 +3,7 @@
 import sqlite3
 from binascii import crc32
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,12 @@ def inspected(file: Path, out: Path) -> dict[str, list[dict[str, Any]]]:
     """The rows of the five tables, as dictionaries."""
     done = CliRunner().invoke(cli.main, ["inspect", str(file), "--sqlite", str(out)])
     assert done.exit_code == 0, done.output
-    with sqlite3.connect(out) as database:
+    with closing(sqlite3.connect(out)) as database:
         database.row_factory = sqlite3.Row
-        found = {
+        return {
             name: [dict(row) for row in database.execute(f"SELECT * FROM {name}")]
             for name in ("config", "clients", "subs", "messages", "retain")
         }
-    database.close()
-    return found
 
 
 @pytest.mark.parametrize("end", [Run.kill, Run.stop])

@@ -4,6 +4,7 @@ import hashlib
 import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ class Folder:
         file = self.path / "MANIFEST.sqlite"
         if not file.exists():
             return []
-        with sqlite3.connect(file) as rows:
+        with closing(sqlite3.connect(file)) as rows:
             rows.row_factory = sqlite3.Row
             found = [dict(row) for row in rows.execute("select * from bundles order by line")]
             for line in found:
@@ -70,7 +71,7 @@ class Folder:
 
     def change(self, text: str, *values: object) -> None:
         """Change the manifest by a statement of SQL."""
-        with sqlite3.connect(self.path / "MANIFEST.sqlite") as rows:
+        with closing(sqlite3.connect(self.path / "MANIFEST.sqlite")) as rows, rows:
             rows.execute(text, values)
 
     def segments(self) -> list[tuple[tuple[str, int, int], bytes]]:

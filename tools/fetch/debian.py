@@ -11,10 +11,13 @@ import platform
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import cache, progress
 from ..errors import ToolError
@@ -164,6 +167,8 @@ def fetch_sources(packages: Sequence[str], target: Path) -> None:
             retry(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
             source = (*apt, "source", "--download-only", *packages)
             retry(lambda: _get(packages, source, target, lambda n: reached(50 + n / 2)))
+    except (OSError, tarfile.TarError) as error:
+        raise ToolError(f"cannot unpack the sources of {' '.join(packages)}: {error}") from None
     finally:
         shutil.rmtree(state)
 
@@ -184,11 +189,22 @@ def _get(
         try:
             if not archives:
                 raise ToolError(reason)
-            _run("tar", "-xf", str(archives[0]), "-C", str(target))
+            _extract(archives[0], target)
         except ToolError as error:  # the archive may be incomplete
             for file in archives:
                 file.unlink()
             raise ToolError(f"cannot fetch the sources of {package}: {error}") from None
+
+
+def _extract(archive: Path, target: Path) -> None:
+    # ToolError: it is damaged. Any other error is this machine's own: no new download helps.
+    try:
+        mode: Any = f"r:{archive.suffix[1:]}"
+        with tarfile.open(archive, mode) as files:
+            files.extraction_filter = getattr(tarfile, "tar_filter", None)  # since 3.11.4
+            files.extractall(target)
+    except (tarfile.ReadError, EOFError, zlib.error) as error:
+        raise ToolError(f"{archive.name}: {error}") from None
 
 
 def _make_apt_state(state: Path, arch: str, kind: str = "deb") -> tuple[str, ...]:

@@ -25,8 +25,8 @@ class With313(Run):
 
     def __init__(self, folder: Path, *options: object) -> None:
         self.output, self.errors = folder / "stdout", folder / "stderr"
-        command = [*python313.command(), "-c", PROGRAM, *map(str, options)]
-        environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONUNBUFFERED": "1"}
+        command = [*python313.command(), "-u", "-c", PROGRAM, *map(str, options)]
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGES)}
         with self.output.open("w") as output, self.errors.open("w") as errors:
             self.process = subprocess.Popen(command, stdout=output, stderr=errors, env=environment)
 

@@ -49,8 +49,8 @@ class Board(Program):
             (flash / "machine.py").write_text(machine)
         if runtime == "cpython":
             path = f"{FIRMWARE}:{flash}:{os.environ.get('PYTHONPATH', '')}"
-            environment = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
-            command = [sys.executable, str(FIRMWARE / "main.py")]
+            environment = {**os.environ, "PYTHONPATH": path}
+            command = [sys.executable, "-u", str(FIRMWARE / "main.py")]
         else:
             imports = mpy.build_for(micropython.find(32))
             environment = micropython.environment(imports, FIRMWARE, flash)

@@ -66,7 +66,8 @@ class Board:
     def start(self) -> None:
         if self.runtime == "cpython":
             path = f"{FIRMWARE}:{os.environ.get('PYTHONPATH', '')}"
-            command, environment = [sys.executable, str(START)], {**os.environ, "PYTHONPATH": path}
+            command = [sys.executable, "-u", str(START)]
+            environment = {**os.environ, "PYTHONPATH": path}
         else:
             command = micropython.command(32, HEAP_KB, START)
             environment = micropython.environment(mpy.build_for(micropython.find(32)), FIRMWARE)

@@ -1,5 +1,6 @@
-"""The virtual environment, on a machine without Debian's python3-venv."""
+"""The virtual environment, on a machine without any package of Python or Debian's python3-venv."""
 
+import os
 import subprocess
 import sys
 from importlib import util
@@ -8,6 +9,30 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools.dev import bootstrap
+
+ROOT = Path(__file__).parents[3]
+
+
+def bare(code: str, *words: object, stderr: int = subprocess.PIPE) -> str:
+    """Run the code in a Python that finds its own library and this repository; -> its output."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}"
+    command = [sys.executable, "-I", "-S", "-c", code, *map(str, words)]
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=stderr, text=True, check=True
+    ).stdout
+
+
+def test_it_needs_no_package(tmp_path: Path) -> None:
+    bare("from tools.dev import bootstrap; sys.exit(bootstrap.main())", tmp_path / "venv")
+    assert (tmp_path / "venv/bin/pip").exists()
+
+
+def test_a_terminal_shows_what_is_fetched_before_anything_is_installed() -> None:
+    terminal, its_end = os.openpty()
+    bare("from tools import progress\nwith progress.bar('fetching pip'): pass", stderr=its_end)
+    os.close(its_end)
+    assert os.read(terminal, 100) == b"fetching pip ...\r\n"
+    os.close(terminal)
 
 
 def test_pip_is_installed_without_python3_venv(

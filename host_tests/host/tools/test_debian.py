@@ -122,6 +122,25 @@ def test_an_incomplete_archive_is_fetched_again(
     assert [file.name for file in target.iterdir()] == ["one-1"]
 
 
+UNKNOWN = BREAKS_OFF.replace("if [ -e one_1.orig.tar.gz.asc ]", "if touch one_1.orig.tar.zz")
+
+
+def test_what_this_machine_cannot_unpack_is_not_fetched_again(
+    apt_sources: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (apt_sources / "apt-get").write_text(UNKNOWN.replace("one_1.orig.tar.gz one-1", "x one-1"))
+    (apt_sources / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", str(apt_sources), prepend=":")
+    target = tmp_path / "unpacked"
+    target.mkdir()
+    with pytest.raises(ToolError, match="cannot unpack the sources of one: unknown compression"):
+        debian.fetch_sources(["one"], target)
+    assert "again" not in capsys.readouterr().err
+
+
 def test_without_network_sources_leave_nothing_behind(apt_sources: Path, tmp_path: Path) -> None:
     (apt_sources / "debian.list").write_text(UNREACHABLE)
     target = tmp_path / "sources"
