@@ -124,8 +124,9 @@ def _send_straight(broker, conn, end, start, n):
 
 def _begin_large(broker, conn, first, packet_id, ident):
     # The topic does not fit into the outgoing buffer: send it in chunks too. put_middle() puts
-    # what is between topic and payload. Such a message has no alias. Its client is not read
-    # meanwhile, so its subscriptions, and their identifiers, stay as they are.
+    # what is between topic and payload: for version 5, and of messages with properties. Such a
+    # message has no alias. Its client is not read meanwhile, so its subscriptions, and their
+    # identifiers, stay as they are.
     conns = broker.conns
     source = broker.five.source
     if source.msg == _NONE:  # there is no slot for it
@@ -150,7 +151,9 @@ def _begin_large(broker, conn, first, packet_id, ident):
         return 0  # the connection is ending
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[source.msg] += 1
-    set_chunked(conns, conn, source.msg, 0, packet_id or _NONE)
+    if not packet_id and (conns.level[conn] == 5 or broker.messages.flags[source.msg] & _EXTRA):
+        packet_id = _NONE  # there is something to put, but no packet id
+    set_chunked(conns, conn, source.msg, 0, packet_id)
     fill(broker, conn)
     broker.stats[_PUBLISH_OUT] += 1
     return 1

@@ -233,3 +233,18 @@ class TestLongTopics(BrokerCase):
         self.assertEqual(found[0], publish(TOPIC, b"x", 1, packet_id))
         older.send(ack(PUBACK, packet_id))
         self.world.turn(3)
+
+    def test_a_client_of_version_3_gets_the_bytes_of_its_own_packets_only(self):
+        """Two bytes too many would make a header of the payload's end: a forged packet."""
+        older = self.come(connect("o") + subscribe(1, "#", 0))
+        older.packets()
+        client = self.subscriber((0,))
+        sender = self.come(packets5.connect("p"))
+        forged = publish("home/door", b"OPEN")
+        for properties in (b"", TEXT, b"\x02\0\0\0\x09"):
+            for size in range(1, 130):  # the receiver's buffer has 64 bytes
+                topic = "x" * size
+                sender.send(packets5.publish(topic, forged, 0, 0, properties))
+                self.world.turn(6)
+                client.packets()
+                self.assertEqual(older.packets(), [publish(topic, forged)])
