@@ -106,11 +106,13 @@ in `publish/messages/dropped`, and the log warns
 max_qos|=|highest QoS that is granted, and that clients may publish; below a `listener`, of \
 that one
 retain_available|=|`false`: a client that publishes a retained message is disconnected
-max_inflight_messages|20|messages sent to one client and not yet acknowledged; also announced \
+max_inflight_messages|20|messages sent to one client and not yet acknowledged, at most `limit \
+deliveries`; `table` is `limit inflight`; also announced \
 to clients of MQTT 5.0 as Receive Maximum, if `limit received` is not less
 max_inflight_bytes|=|bytes of their payloads and properties: no further one is sent to a client \
 before fewer are in flight; 0: no bound
-max_queued_messages|1000|messages waiting for one client
+max_queued_messages|1000|messages waiting for one client, at most `limit deliveries`; `table` is \
+`limit queued`
 max_queued_bytes|=|bytes of their payloads and properties: a message is dropped if so many wait \
 already; 0: no bound
 max_session_share|own|quota of one session: percent of `limit deliveries`, and of those \
@@ -197,12 +199,12 @@ def others() -> Iterator[Key]:
 def _default(name: str, kind: str) -> str:
     more = {**journal.DEFAULTS, **recorder.DEFAULTS, **login.DEFAULTS}
     value: Any = getattr(Settings, name, more.get(name))
+    if name in _UNSET:
+        return _UNSET[name]
     if kind in _TABLE and not value:
         return "table"
     if kind == "flag_":
         return "false"
-    if name in _UNSET:
-        return _UNSET[name]
     if kind == "types":
         return " ".join(word for bit, word in enumerate(_LOG_TYPES) if value >> bit & 1)
     if isinstance(value, bool):

@@ -75,7 +75,7 @@ class TestCheck:
         assert slotmq("config", "check", file).exit_code == 0
         result = slotmq("config", "check", "--board", "RPI_PICO_W", file)
         assert result.exit_code == 1
-        assert f"{file}:1: max_queued_messages: expected at most 24" in result.stderr
+        assert f"{file}:1: max_queued_messages: expected at most 80" in result.stderr
 
     def test_included_files_are_checked(self, tmp_path: Path) -> None:
         (tmp_path / "conf.d").mkdir()

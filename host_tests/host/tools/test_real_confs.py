@@ -1,7 +1,10 @@
 """`slotmq config check` with files of mosquitto as users have them: all that is wrong, at once."""
 
 import ssl
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from slotmq_tools.config.check import check
 from slotmq_tools.dev.peers import mosquitto
@@ -187,3 +190,69 @@ def test_every_key_of_the_example_is_known(tmp_path: Path) -> None:
     errors, _ = checked("".join(f"{key} ?\n" for key in sorted(keys)), tmp_path)
     assert len(keys) > 80
     assert [key for _, key, why in errors if "a key of slotmq or mosquitto" in why] == []
+
+
+BRIDGE_OF = "connection up", "address 127.0.0.1"
+# Lines; does this broker read the last one, and does mosquitto 2.0?
+HABITS = (
+    (("listener 1883 127.0.0.1 # house",), True, True),
+    (("listener 1883 # house",), True, True),
+    (("port 1883 # house",), True, True),
+    (("max_keepalive 600 # x",), True, True),
+    (("allow_anonymous true # x",), True, True),
+    (("log_type error # x",), True, True),
+    (("log_dest stdout # x",), True, True),
+    (("log_dest stdout unbuffered",), True, True),
+    (("persistent_client_expiration 2h # x",), True, True),
+    (("per_listener_settings true", "per_listener_settings false"), True, True),
+    (("listener 1", "max_connections -7"), True, True),
+    (("listener 1", "protocol mqtt # x"), True, True),
+    (("listener 1", "socket_domain ipv4 # x"), True, True),
+    (("max_queued_messages 10000",), True, True),
+    (("max_queued_messages 0",), True, True),
+    (("max_inflight_messages 1000",), True, True),
+    (("max_queued_bytes -5",), True, True),
+    (("max_inflight_bytes -5",), True, True),
+    (("autosave_interval -5",), True, True),
+    (("pid_file /tmp/x # y",), True, True),
+    (("pid_file /a", "pid_file /b"), False, False),
+    (("max_qos low",), False, True),  # as 0; refused in 2.1
+    (("max_keepalive 60s",), False, True),  # as 60; refused in 2.1
+    (("max_keepalive 70000",), False, False),
+    (("sys_interval -1",), False, False),
+    (("allow_anonymous yes",), False, False),
+    (("allow_anonymous # true",), False, False),
+    (("log_type loud",), False, False),
+    (("connection up # x", "address 127.0.0.1", "topic a"), True, True),
+    (("connection up here", "address 127.0.0.1", "topic a"), True, True),
+    ((*BRIDGE_OF, "topic a OUT"), True, True),
+    ((*BRIDGE_OF, "topic a Both 1 # x"), True, True),
+    ((*BRIDGE_OF, "topic a out # x"), True, True),
+    ((*BRIDGE_OF, 'topic a out 1 "" r/ # x'), True, True),
+    ((*BRIDGE_OF, "topic a up"), False, False),
+    ((*BRIDGE_OF, "topic a out 3"), False, False),
+    ((*BRIDGE_OF, 'topic "a b/#" both 1'), True, False),  # from 2.1 on
+    ((*BRIDGE_OF, "restart_timeout 10 60 20"), True, True),
+    ((*BRIDGE_OF, "restart_timeout 10 7200"), True, True),
+    ((*BRIDGE_OF, "restart_timeout 60 10"), False, False),
+    ((*BRIDGE_OF, "cleansession true # x"), True, True),
+    ((*BRIDGE_OF, "start_type once # x"), True, True),
+    ((*BRIDGE_OF, "start_type manual"), False, False),
+    (("connection up", "address 127.0.0.1 ::1:1884 # two"), True, True),
+    ((*BRIDGE_OF, "address 127.0.0.1"), False, False),
+)
+
+
+@pytest.mark.parametrize(("lines", "ours", "theirs"), HABITS, ids=lambda each: str(each)[:60])
+def test_a_line_is_read_as_mosquitto_reads_it(
+    lines: tuple[str, ...], ours: bool, theirs: bool, tmp_path: Path
+) -> None:
+    """Behind the lines stands a wrong one: that is the first error if they are right."""
+    found, _ = checked("".join(f"{line}\n" for line in lines), tmp_path)
+    assert (len(lines) not in {at for at, _, _ in found}) == ours, found
+    file = tmp_path / "theirs.conf"
+    file.write_text("".join(f"{line}\n" for line in (*lines, "no_such_key 1")))
+    command = [*mosquitto.broker(), "-c", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    at = int(done.stderr.rpartition(":")[2].rstrip(".\n"))
+    assert (at == len(lines) + 1) == theirs, done.stderr

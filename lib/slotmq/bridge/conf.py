@@ -4,8 +4,11 @@
 # A row of KEYS is an attribute of Options, its kind and the kind's bounds, as in
 # config/mosquitto_conf.py; MORE has the other keys; `=` before a key: another name of it. Kinds
 # that are not there are functions below.
+from slotmq.config.mosquitto_conf import bare
 from slotmq.platform import ondemand
+from slotmq.platform.runtime import const
 
+_LINE = const(20)  # bits of a line's number in its place
 KEYS = """\
 remote_clientid text
 local_clientid text
@@ -55,6 +58,7 @@ password = remote_password
 """
 _NO_TLS = "TLS needs a computer so far; let the bridge connect to a TLS proxy in its network"
 _TOPIC = 'FILTER, perhaps out, in or both, a QoS, and a prefix here and one there ("": none)'
+_PAUSES = ((1, 3600), (1, 7200), (0, 86400))  # bounds of restart_timeout: least, most, stable
 
 
 def take(reader, key, value):
@@ -63,13 +67,15 @@ def take(reader, key, value):
     row = _row(key)
     if row[1] == "=":
         row = _row(row[2])
+    if row[1] not in ("text", "path", "topics"):
+        value = bare(value)
     if row[1] == "path" and not reader.is_foreign:
         _check_path(value)
     kind = {"begin": _begin, "hosts": _hosts, "topics": _topics, "pauses": _pauses}.get(row[1])
     if row[0] in _options().TLS.split() and _is_of_board(reader):
         ondemand.take("config.other_keys", 0).refuse(reader, key, _NO_TLS)
-    if key != "connection" and not bridges:
-        raise ValueError("a connection above it")
+    if key != "connection" and (not bridges or bridges[-1].at >> _LINE != reader.at >> _LINE):
+        raise ValueError("a connection above it in this file")
     try:
         if kind:
             kind(reader, bridges, value)
@@ -98,9 +104,10 @@ def check_value(key, value):
         what = "one of " + ", ".join(row[2:])
         fits = value in row[2:]
     elif kind == "pauses":
-        what = "seconds, or a tuple of the least and the most of them, 1 to 3600"
-        times = value if isinstance(value, tuple) and len(value) == 2 else (value, value)
-        fits = all([_is_number(each, 1, 3600) for each in times]) and times[0] <= times[1]
+        what = "seconds, 1 to 3600, or a tuple: the least, the most, perhaps how long is stable"
+        times = value if isinstance(value, tuple) and 2 <= len(value) <= 3 else (value, value)
+        fits = all([_is_number(n, *bounds) for n, bounds in zip(times, _PAUSES)])
+        fits = fits and times[0] <= times[1] and (times[1] <= 3600 or times is value)
     else:
         what = "a text"
         fits = isinstance(value, str) and value != ""
@@ -165,6 +172,7 @@ def _check_path(value):
 
 
 def _begin(reader, bridges, value):
+    value = value.split(None, 1)[0] if value else value  # as in mosquitto
     is_taken = value in [each.name for each in bridges]
     if not bridges:
         reader.settings.connections = bridges = []
@@ -187,9 +195,17 @@ def _hosts(reader, bridges, value):
 
 
 def _topics(reader, bridges, value):
-    words = ["" if word == '""' else word for word in value.split()]
+    first = []
+    if value[:1] == '"' and value[1:2] != '"' and value.find('"', 1) > 0:  # it may have blanks
+        first = [value[1 : value.find('"', 1)]]
+        value = value[value.find('"', 1) + 1 :]
+    words = first + ["" if word == '""' else word for word in value.split()]
+    ends = [n for n in range(1, len(words)) if words[n][:1] == "#"]
+    words = words[: ends[0]] if ends else words  # without the comment
     if not 1 <= len(words) <= 5 or [word for word in words if word[:1] == '"']:
         raise ValueError(_TOPIC)
+    if len(words) > 1:
+        words[1] = words[1].lower()
     if len(words) > 2:
         words[2] = reader.number((0, 2), words[2])
     try:
@@ -199,7 +215,8 @@ def _topics(reader, bridges, value):
 
 
 def _pauses(reader, bridges, value):
-    times = [reader.number((1, 3600), word) for word in value.split()]
-    if not 1 <= len(times) <= 2 or times != sorted(times):
-        raise ValueError("seconds, or the least and the most of them")
-    bridges[-1].restart_timeout = tuple(times) if len(times) == 2 else times[0]
+    words = value.split()
+    times = [reader.number(bounds, word) for word, bounds in zip(words, _PAUSES)]
+    if not 1 <= len(words) <= 3 or times[:2] != sorted(times[:2]):
+        raise ValueError("seconds, or the least and the most of them, and how long is stable")
+    bridges[-1].restart_timeout = tuple(times) if len(times) > 1 else times[0]

@@ -324,7 +324,10 @@ class Bridge:
             self._tell(b"0")
             # One that stood for less than the last pause counts as an attempt that has failed, so
             # a broker that accepts and closes is left alone for longer, or another one is tried.
-            if self.is_soon or self.broker.now - self.began >= self.pause:
+            # (restart_timeout may have a third number for that, seconds.)
+            times = self.options.restart_timeout
+            stable = self.pause if isinstance(times, int) or len(times) < 3 else times[2] * 10
+            if self.is_soon or self.broker.now - self.began >= stable:
                 self.pause = 0
                 if not self.options.round_robin:
                     self.address = 0 if self.is_soon else -1
@@ -345,7 +348,7 @@ class Bridge:
         if isinstance(times, int):
             self.pause = times * 10
         else:
-            low, high = times
+            low, high = times[:2]
             wide = max(1, (self.pause or low * 10) * 3 - low * 10)
             self.pause = min(high * 10, low * 10 + noise() % wide)
         pause = min(self.pause, _NEXT_ADDRESS) if self.address else self.pause

@@ -72,7 +72,9 @@ class Options:
     cleansession = False
     local_cleansession = None  # as cleansession
     keepalive_interval = 60  # seconds
-    restart_timeout = (5, 30)  # seconds: (the first, the longest), or one number
+    # Seconds: (the first, the longest), perhaps with how long a connection must stand until the
+    # pauses begin anew; or one number
+    restart_timeout = (5, 30)
     try_private = True
     notifications = True
     notifications_local_only = False
@@ -182,7 +184,7 @@ def _check_lazy(one, limits, settings):
     if not any(waits):
         raise ValueError("a topic out at QoS 1 or 2 for start_type lazy: QoS 0 does not wait")
     most = min(limits.deliveries, limits.messages) * settings.max_session_share // 100
-    most = min(settings.max_queued_messages or limits.queued, limits.queued, most)
+    most = min(settings.max_queued_messages or limits.queued, most)
     if one.threshold > most:
         raise ValueError("threshold: at most %d, see limit queued, max_session_share" % most)
 
@@ -315,11 +317,11 @@ def address_of(text):
             port = port[1:] or "0"
         elif port:
             host = ""
-    elif text.count(":") == 1:
-        host, _, port = text.partition(":")
-        port = port or "0"
-    elif text[:1] == "[":
-        host = ""
+    elif ":" in text:  # mosquitto knows no brackets: behind the last one stands the port
+        at = text.rfind(":")
+        host, port = text[:at], text[at + 1 :] or "0"
+        if ":" in host and "::" not in host and host.count(":") != 7 or host.endswith(":"):
+            host = ""
     is_wrong = ":" in host and not _is_ip(host)
     if not host or is_wrong or port and not (port.isdigit() and 0 < int(port) < 65536):
         raise ValueError(_ADDRESS)

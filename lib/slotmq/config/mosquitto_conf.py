@@ -1,14 +1,15 @@
 # mosquitto_conf.py - reads a file in mosquitto.conf's syntax into Settings and Limits.
 #
-# A line is empty, a comment (it begins with #), or a key, blanks and its value. As in mosquitto,
-# a text or a file has one value, or one for each listener; a second one is an error. Of other
-# keys the last line counts; listener, limit, when_full, record, log_type and log_dest
-# accumulate. FIELDS has a row for each key that is served: the key, whether a reload can change
-# it (live) or only a start, its kind, and the kind's bounds. A kind is a method of Reader, or a
-# function of config/rare_kinds.py or, with _ at its end, of config/tls_listeners.py. It returns
-# the setting, or raises ValueError with the text of what it expected. FIELDS is a text, because
-# names in a dict would outlive the module on MicroPython. All other keys of mosquitto are in
-# config/other_keys.py; a reload is in config/reload.py.
+# A line is empty, a comment (it begins with #), or a key, blanks and its value; behind a value
+# that is no text may stand a comment, too. As in mosquitto, a text or a file has one value, or
+# one for each listener; a second one is an error. Of other keys the last line counts; listener,
+# limit, when_full, record, log_type and log_dest accumulate. FIELDS has a row for each key that
+# is served: the key, whether a reload can change it (live) or only a start, its kind, and the
+# kind's bounds. A kind is a method of Reader, or a function of config/rare_kinds.py or, with _ at
+# its end, of config/tls_listeners.py. It returns the setting, or raises ValueError with the text
+# of what it expected. FIELDS is a text, because names in a dict would outlive the module on
+# MicroPython. All other keys of mosquitto are in config/other_keys.py; a reload is in
+# config/reload.py.
 #
 # load() reads the file into a Reader line by line (take, set), then finish() makes the Limits and
 # checks what needs the whole file. An error is noted and reading goes on, so that one ConfError
@@ -58,7 +59,7 @@ persistence start flag
 persistence_location start text
 persistence_file start text
 persistence_sync start word always interval
-autosave_interval start number 0 100000000
+autosave_interval start size 1 100000000
 limit start limit
 include_dir start folder
 qos2_delivery start word receive release
@@ -89,9 +90,9 @@ message_size_limit live size 1 268435455
 max_qos live number 0 2
 retain_available live flag
 max_inflight_messages live size 1 268435455
-max_inflight_bytes live number 0 1000000000
+max_inflight_bytes live size 1 1000000000
 max_queued_messages live size 1 268435455
-max_queued_bytes live number 0 1000000000
+max_queued_bytes live size 1 1000000000
 max_session_share live number 1 100
 max_offline_share live number 1 100
 queue_qos0_messages live flag
@@ -121,6 +122,7 @@ _OF_LISTENER = (
     " use_username_as_clientid"
 )
 _ONCE = "text text_ file_ folder_"  # kinds of keys that have one value
+_WHOLE = _ONCE + " folder files_ prefix rules device dest origins_"  # kinds that may have a #
 SCOPED = "allow_anonymous password_file acl_file auto_id_prefix allow_zero_length_clientid"
 
 
@@ -199,6 +201,8 @@ class Reader:
             ondemand.take("config.other_keys", 0).take(self, key, value)
             return
         self.key = key
+        if row[2] not in _WHOLE.split():
+            value = bare(value)
         kind = getattr(self, row[2], None)
         found = kind(row[3:], value) if kind else self.rare(row[2], row[3:], value)
         if key == "record":
@@ -281,7 +285,8 @@ class Reader:
         raise ValueError("a number from %s to %s" % (low, high))
 
     def size(self, bounds, value):
-        return 0 if value in ("0", "-1", "unlimited") else self.number(bounds, value)
+        is_below = value[:1] == "-" and value[1:].isdigit()
+        return 0 if is_below or value in ("0", "unlimited") else self.number(bounds, value)
 
     def text(self, bounds, value):
         if not value:
@@ -337,9 +342,13 @@ class Reader:
         self.sections[0][0] = self.text(bounds, value)
 
     def most(self, bounds, value):
-        unlimited = value in ("-1", "unlimited")
-        self._section[2] = 0 if unlimited else self.number((0, 65535), value)
+        self._section[2] = self.size((0, 65535), value)
         self._section[3] = self.at
+
+
+def bare(value):
+    """The value without the comment behind it."""
+    return (" " + value.replace("\t", " ")).partition(" #")[0].strip()
 
 
 def _row(key):

@@ -9,7 +9,7 @@
 # is accepted without a warning. `key_*`: each key that begins so.
 from slotmq.config import policies
 from slotmq.config.capacities import fields
-from slotmq.config.mosquitto_conf import FIELDS
+from slotmq.config.mosquitto_conf import FIELDS, bare
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
@@ -107,6 +107,7 @@ def find(key, value):
         for name in names.split():
             name, _, same = name.partition("=")
             if name == key or name[-1] == "*" and key.startswith(name[:-1]):
+                value = bare(value)
                 is_same = same and same in (value, {"0": "false", "1": "true"}.get(value))
                 return ("", "") if is_same else (status, text)
     return None, None

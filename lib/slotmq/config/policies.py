@@ -6,8 +6,8 @@
 # exceed. (This table and the next are texts: tuples of strings take 4 times the heap.)
 _TABLE_OF = """\
 max_connections connections
-max_inflight_messages inflight
-max_queued_messages queued
+max_inflight_messages deliveries
+max_queued_messages deliveries
 message_size_limit max_packet
 max_packet_size max_packet
 mqtt31_client_id_max client_id_bytes

@@ -5,7 +5,7 @@
 # ValueError: what it expected.
 import os
 
-from slotmq.config.mosquitto_conf import OF_BOARD, SCOPED
+from slotmq.config.mosquitto_conf import OF_BOARD, SCOPED, bare
 from slotmq.config.policies import WHEN_FULL, rows
 from slotmq.platform.runtime import MICROPYTHON, const
 
@@ -43,7 +43,7 @@ def _must_be_cpython(reader, otherwise):
 
 def scope(reader, bounds, value):
     """per_listener_settings: do the keys in SCOPED belong to the listener above them?"""
-    found = reader.flag(bounds, value)
+    found = reader.flag(bounds, value) or getattr(reader.settings, reader.key, False)
     before = [key for key in SCOPED.split() if key in reader.lines]
     if found and before:
         raise ValueError("a line above %s" % ", ".join(before))
@@ -88,6 +88,10 @@ def total(reader, bounds, value):
 
 def dest(reader, bounds, value):
     """log_dest; several add up."""
+    if value[:5] != "file ":
+        value = bare(value)
+    if value == "stdout unbuffered":
+        value = "stdout"  # each line is written at once
     if value == "none":
         return ()
     if value == "syslog":

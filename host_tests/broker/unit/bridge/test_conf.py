@@ -1,5 +1,6 @@
 """The keys below `connection NAME`."""
 
+import os
 import unittest
 
 import scratch
@@ -56,7 +57,7 @@ VALUES = (
     ("keepalive_interval", (-1, 65536, "60", 1.5, True, None)),
     ("threshold", (0, 65001, "10")),
     ("idle_timeout", (0, 65536, None)),
-    ("restart_timeout", (0, 3601, (5, 1), (1,), (1, 2, 3), "5", (1, "x"), None)),
+    ("restart_timeout", (0, 3601, (5, 1), (1,), (1, 2, -3), (1, 2, 3, 4), "5", (1, "x"), None)),
     ("bridge_max_packet_size", (-1, 1, 127, 1 << 28, "500")),
     ("bridge_receive_maximum", (-1, 65536, "x")),
     ("bridge_max_topic_alias", (-1, 65536)),
@@ -99,6 +100,33 @@ CALLS = (
 
 def bridges(text):
     return mosquitto_conf.load(scratch.write(text), LIMITS)[0].connections
+
+
+# The value of a topic line; the filter, out, in, the QoS, the prefixes
+TOPICS = (
+    ('"a b/#" both 1', b"a b/#", True, True, 1, (b"", b"")),
+    ('"a  b"', b"a  b", True, False, 0, (b"", b"")),
+    ('"a"  IN', b"a", False, True, 0, (b"", b"")),
+    ('"a b" out 2 l/ r/ # c', b"a b", True, False, 2, (b"l/", b"r/")),
+    ("a OUT", b"a", True, False, 0, (b"", b"")),
+    ("a Both 2", b"a", True, True, 2, (b"", b"")),
+    ("#", b"#", True, False, 0, (b"", b"")),
+    ("# both # c", b"#", True, True, 0, (b"", b"")),
+    ("a out # c", b"a", True, False, 0, (b"", b"")),
+    ("a out 1 # c d e f", b"a", True, False, 1, (b"", b"")),
+    ("a out 1 l/ # c", b"a", True, False, 1, (b"l/", b"")),
+    ('a out 1 "" r/ #c', b"a", True, False, 1, (b"", b"r/")),
+    ('"" out 1 l r # c', b"", True, False, 1, (b"l", b"r")),
+)
+ADDRESSES = (
+    ("::1:1884", ("::1", 1884)),
+    ("fe80::1:1884", ("fe80::1", 1884)),
+    ("1:2:3:4:5:6:7:8:9", ("1:2:3:4:5:6:7:8", 9)),
+    ("[fe80::1]:1884", ("fe80::1", 1884)),
+    ("[::1]", ("::1", 1883)),
+    ("h:1884", ("h", 1884)),
+    ("h", ("h", 1883)),
+)
 
 
 class TestKeys(unittest.TestCase):
@@ -189,6 +217,46 @@ class TestKeys(unittest.TestCase):
             one = options("a", ["h"], [("x",)], **{key: value})
             self.assertEqual(tls_keys(one), [key])
 
+    def test_topics_as_mosquitto_reads_them(self):
+        for line, name, out, comes, qos, prefixes in TOPICS:
+            (one,) = bridges(f"connection up\naddress h\ntopic {line}\n")
+            (found,) = one.topics
+            self.assertEqual(found.filters[0], prefixes[0] + name, line)
+            self.assertEqual((found.goes_out, found.comes_in, found.qos), (out, comes, qos), line)
+            self.assertEqual(found.prefixes, prefixes, line)
+        for line in ('"a b', '"a b" out "c d" e', '"a b"c out', "a sideways", '""'):
+            self.refused(BEGIN + "topic " + line, 4, "topic", "expected ")
+
+    def test_addresses_as_mosquitto_reads_them(self):
+        """It has no brackets: what stands behind the last colon is the port."""
+        for text, wanted in ADDRESSES:
+            self.assertEqual(address_of(text), wanted)
+        for text in ("::1", "fe80::1", "1:2:3:4:5:6:7:8", "[::1", "g::1:1883", "1:2:3"):
+            with self.assertRaises(ValueError, msg=text):
+                address_of(text)
+
+    def test_a_comment_behind_a_value(self):
+        text = (
+            "connection up # to town\naddresses h g:5 # two\ntopic a out # c\n"
+            "cleansession true # c\nkeepalive_interval 7 # c\nrestart_timeout 1 2 3 # c\n"
+            "bridge_protocol_version mqttv50 # c\nbridge_max_packet_size 500 # c\n"
+            "remote_password a # b\nremote_username u\n"
+        )
+        (one,) = bridges(text)
+        self.assertEqual((one.name, one.addresses), ("up", [("h", 1883), ("g", 5)]))
+        self.assertEqual((one.cleansession, one.keepalive_interval), (True, 7))
+        self.assertEqual((one.restart_timeout, one.bridge_max_packet_size), ((1, 2, 3), 500))
+        self.assertEqual(one.remote_password, "a # b")  # it is part of a text
+
+    def test_a_connection_ends_with_its_file(self):
+        folder = scratch.path()
+        os.mkdir(folder)  # noqa: PTH102
+        with open(folder + "/a.conf", "w") as file:  # noqa: PTH123
+            file.write(BEGIN.replace("up", "two"))
+        include = f"include_dir {folder}\n"
+        self.assertEqual([one.name for one in bridges(include + BEGIN)], ["two", "up"])
+        self.refused(BEGIN + include + "topic b\n", 5, "topic", "a connection above it in this")
+
     def test_other_names(self):
         (one,) = bridges(BEGIN + "clientid c\nusername u\npassword p\nrestart_timeout 4\n")
         found = one.remote_clientid, one.remote_username, one.remote_password, one.restart_timeout
@@ -210,7 +278,7 @@ class TestKeys(unittest.TestCase):
         bad = ("a up", "a out 3", "a/#/b", "a out 0 x/+/ y", '""', '"" out 0 x', "a out 0 b c d")
         for value in bad + ("",):  # noqa: RUF005
             self.refused(BEGIN + "topic " + value, 4, "topic", "expected ")
-        for value in ("0", "9 2", "1 2 3", "x", ""):
+        for value in ("0", "9 2", "1 2 -3", "1 2 3 4", "9 2 9", "3601", "1 7201", "x", ""):
             self.refused(BEGIN + "restart_timeout " + value, 4, "restart_timeout", "expected ")
         self.refused(BEGIN + "password p", 1, "connection", "remote_username for remote_password")
         for line in ("notification_topic a/#", "remote_clientid a+"):

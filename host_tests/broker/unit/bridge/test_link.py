@@ -180,6 +180,17 @@ class TestConnecting(BridgeCase):
         self.world.turn(2)
         self.assertEqual(self.one.pause, 59)
 
+    def test_how_long_a_connection_must_stand_may_be_said(self):
+        self.network.noise = -1
+        self.bridge(("a/#",), restart_timeout=(2, 60, 3))
+        for stands, pause in ((2, 59), (2, 176), (4, 59), (2, 176)):
+            remote = self.remote()
+            self.wait(stands)
+            remote.leave()
+            self.world.turn(2)
+            self.assertEqual(self.one.pause, pause)
+            self.dialled()
+
     def test_another_address_is_tried_if_the_first_one_accepts_and_closes(self):
         self.bridge(("a/#",), addresses=("h:1", "h:2"), restart_timeout=5)
         for _ in range(2):

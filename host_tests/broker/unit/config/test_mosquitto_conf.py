@@ -23,6 +23,36 @@ def settings(text):
     return load(text)[0]
 
 
+KEYS = [row[0] for row in rows(mosquitto_conf.FIELDS)] + ["listeners"]
+# A line for each kind of value that is no text
+BEHIND = (
+    "listener 1883 127.0.0.1",
+    "listener 1883",
+    "port 1884",
+    "bind_address ::1",
+    "max_connections 2",
+    "global_max_connections 3",
+    "socket_domain ipv4",
+    "accept_protocol_versions 3, 5",
+    "protocol mqtt",
+    "require_certificate false",
+    "autosave_interval 7",
+    "limit queued 21",
+    "allow_anonymous true",
+    "max_keepalive 600",
+    "max_queued_messages 5",
+    "persistent_client_expiration 2h",
+    "mqtt_versions 3",
+    "per_listener_settings true",
+    "log_type debug",
+    "log_dest stdout",
+    "log_dest stdout unbuffered",
+    "when_full sessions refuse",
+    "maximum_qos 1",
+    "log_timestamp true",
+)
+
+
 class Case(unittest.TestCase):
     def refused(self, text, line, key, *parts):
         """The text is refused at that line and key, and the message has those parts."""
@@ -51,9 +81,25 @@ class TestSyntax(Case):
         self.assertEqual(settings(b"\xef\xbb\xbfmax_qos 1\r\n").max_qos, 1)
         self.refused(b"\xef\xbb\xbfmax_qos 1\n\xef\xbb\xbfmax_qos 1", 2, "\ufeffmax_qos")
 
-    def test_a_hash_within_a_line_is_part_of_the_value(self):
-        self.assertEqual(settings("pid_file /a#b").pid_file, "/a#b")
-        self.refused("max_qos 1 # low", 1, "max_qos")
+    def test_a_text_may_have_a_hash(self):
+        self.assertEqual(settings("pid_file /a#b # c").pid_file, "/a#b # c")
+        self.assertEqual(settings("record a/# # b").record, (b"a/# # b",))
+        self.assertEqual(settings("auto_id_prefix a #").auto_id_prefix, b"a #")
+
+    def test_a_comment_may_stand_behind_each_other_value(self):
+        for line in BEHIND:
+            for comment in ("# x", "#x", " # true 7", "\t# x"):
+                without, limits = load("listener 1\n" + line)
+                found, same = load(f"listener 1\n{line} {comment}")
+                for key in vars(without) if not MICROPYTHON else KEYS:
+                    wanted = getattr(without, key, None)
+                    self.assertEqual(getattr(found, key, None), wanted, line)
+                self.assertEqual(same.queued, limits.queued)
+        for row in rows(mosquitto_conf.FIELDS):
+            if row[2] not in mosquitto_conf._WHOLE.split():
+                self.refused(row[0] + " # x", 1, row[0])
+        self.refused("max_qos 1# low", 1, "max_qos")
+        self.refused("max_qos 1 low", 1, "max_qos")
 
     def test_the_last_of_two_lines_counts(self):
         self.assertEqual(settings("max_qos 0\nmax_qos 1\n").max_qos, 1)
@@ -114,7 +160,7 @@ class TestAllErrors(Case):
         self.assertEqual(places, [[f"conf:{n}", key] for n, key in zip(lines, wrong)])  # noqa: B905 - MicroPython
 
     def test_sizes_are_compared_unless_a_limit_is_wrong(self):
-        sizes = "max_queued_messages 30\nmax_inflight_messages 20\n"
+        sizes = "max_queued_messages 300\nmax_inflight_messages 200\n"
         found = self.errors(sizes + "max_qos 3\n")
         self.assertEqual([line[:7] for line in found], ["conf:1:", "conf:2:", "conf:3:"])
         found = self.errors(sizes + "limit queued much\n")
@@ -260,7 +306,7 @@ class TestIncludeDir(Case):
         self.assertEqual(places, [path + ":1", path + ":3", folder + "/a.conf:2"])
 
     def test_the_place_of_a_value_that_contradicts_is_in_the_included_file(self):
-        folder = self.folder(a="\nmax_queued_messages 30")
+        folder = self.folder(a="\nmax_queued_messages 300")
         with self.assertRaises(ConfError) as caught:
             load(f"include_dir {folder}")
         self.assertIn(f"{folder}/a.conf:2: max_queued_messages: ", str(caught.exception))
@@ -321,9 +367,18 @@ class TestValues(Case):
             self.refused("limit queued " + bad, 1, "limit", "a number from 1 to 65000")
 
     def test_sizes_up_to_their_table(self):
-        self.assertEqual(settings("max_inflight_messages 10").max_inflight_messages, 10)
-        self.refused("max_inflight_messages 11", 1, "max_inflight_messages", "10", "inflight")
-        self.refused("\nmax_queued_messages 21", 2, "max_queued_messages", "limit queued")
+        """The limits of messages for one client are the defaults only."""
+        most = SMALL.deliveries
+        for key in ("max_inflight_messages", "max_queued_messages"):
+            self.assertEqual(getattr(settings(f"{key} {most}"), key), most)
+            self.refused(f"\n{key} {most + 1}", 2, key, f"at most {most}, see limit deliveries")
+            found = settings(f"{key} 30000\nlimit deliveries 30000")
+            self.assertEqual(getattr(found, key), 30000)
+        self.refused("max_packet_size 9000", 1, "max_packet_size", "limit max_packet")
+
+    def test_what_mosquitto_takes_for_no_bound(self):
+        for key in ("max_inflight_bytes", "max_queued_bytes", "autosave_interval"):
+            self.assertEqual(getattr(settings(f"{key} -1"), key, 0), 0)
 
     def test_the_whole_table(self):
         for value in ("0", "-1", "unlimited"):
@@ -410,9 +465,9 @@ class TestLimits(Case):
         self.assertEqual((SMALL.inflight, SMALL.queued), (10, 20))
 
     def test_sizes_are_compared_when_all_lines_are_read(self):
-        found, _ = load("max_queued_messages 30\nlimit queued 30\n")
-        self.assertEqual(found.max_queued_messages, 30)
-        self.refused("max_queued_messages 20\nlimit queued 19", 1, "max_queued_messages", "19")
+        found, _ = load("max_queued_messages 90\nlimit deliveries 90\n")
+        self.assertEqual(found.max_queued_messages, 90)
+        self.refused("max_queued_messages 20\nlimit deliveries 19", 1, "max_queued_messages", "19")
 
     def test_bad_lines(self):
         for bad in ("queued", "queued x", "queued -1", "queued 1 2"):
@@ -726,7 +781,7 @@ class TestReload(Case):
 
     def test_sizes_are_compared_with_the_tables_there_are(self):
         with self.assertRaises(ConfError):
-            self.reloaded("", "limit queued 30\nmax_queued_messages 30\n")
+            self.reloaded("", "limit deliveries 90\nmax_queued_messages 90\n")
 
     def test_a_bad_file_changes_nothing(self):
         found, limits = load("max_qos 1\n")
