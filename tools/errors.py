@@ -5,6 +5,13 @@ class ToolError(Exception):
     """A failure that its message explains; the command line prints it without a traceback."""
 
 
+def why(error: Exception) -> str:
+    """What an error says, in one line of printable text."""
+    said = (isinstance(error, OSError) and error.strerror) or str(error)
+    told = shown(" ".join(said.split()))
+    return told if isinstance(error, OSError | ToolError) else f"{type(error).__name__}: {told}"
+
+
 def shown(value: object) -> str:
     """The value as one line of printable text: control characters are escaped."""
     text = value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)

@@ -84,8 +84,8 @@ class _Promise(Engine):
 
 def _build(lake: Lake, boards: int) -> int:
     silver = _Promise([table for table in SILVER.values() if table is not BRIDGED])
-    count = build.build_silver(silver, lake)
-    assert count == build.build_gold(_Promise([*GOLD.values()]), lake) == boards
+    count = build.build_silver(silver, lake).boards
+    assert count == build.build_gold(_Promise([*GOLD.values()]), lake).boards == boards
     return count
 
 
@@ -93,4 +93,4 @@ def _nothing(folder: Path, lake: Lake, lines: int) -> None:
     with manifest.opened(folder / "harvest") as there:
         assert there.count() == lines
     none = _Promise([])
-    assert build.build_silver(none, lake) == build.build_gold(none, lake) == 0
+    assert build.build_silver(none, lake) == build.build_gold(none, lake) == build.Built()

@@ -18,7 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ToolError
+from ..errors import ToolError, why
 from ..harvest.manifest import NAME, Key, Line, Manifest, Segment
 from . import manifest
 from .decode import Place, frames_of, unread_rows
@@ -94,13 +94,13 @@ def _waiting(paths: Iterable[str], lines: Manifest) -> dict[int, list[str]]:
     return found
 
 
-def _note(lake: Lake, table: Table, lines: Manifest, line: int, why: str) -> Iterable[File]:
+def _note(lake: Lake, table: Table, lines: Manifest, line: int, said: str) -> Iterable[File]:
     """Files that say that a line is not read: in bronze by name, in quarantine each segment."""
     name = f"unread-{lines.id}-{line}"
     if table is BRONZE:
         return [write(lake.folder, table, table.schema.empty_table(), name, None)]
     (about,) = lines.filled(lines.lines(line, line + 1))
-    return written(lake.folder, [unread_rows(about, why)], name)
+    return written(lake.folder, [unread_rows(about, said)], name)
 
 
 def _read(
@@ -117,8 +117,8 @@ def _read(
             return found, unread
         there = {one.line: one.path for one in bundles if one.path}
         if isinstance(wanted, range) and failed.keys() == there.keys() and len(failed) > MANY:
-            line, why = min(failed.items())
-            raise ToolError(f"{harvest}: no new bundle can be read ({there[line]}: {why})")
+            line, said = min(failed.items())
+            raise ToolError(f"{harvest}: no new bundle can be read ({there[line]}: {said})")
         for file in found:
             engine.rows[file.table] -= file.rows
         unread |= failed
@@ -198,9 +198,8 @@ def decoded(work: Work) -> Iterator[File]:
         part = Part._make([*where, [Segment(*segment) for segment in segments]])
         try:
             batches += frames_of(Folder(work["harvest"]), part)
-        except OSError as error:
-            why = error.strerror or " ".join(str(error).split())
-            yield File(UNREAD, why, part.line, 0)
+        except Exception as error:  # whatever it has, no bundle stops another
+            yield File(UNREAD, why(error), part.line, 0)
     yield from written(Folder(work["target"]), batches)
 
 

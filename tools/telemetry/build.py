@@ -14,12 +14,13 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ..errors import why
 from . import corrections, gold, gold_health, names, silver
 from .engine import Engine, Task, Work
 from .folder import Folder
@@ -27,7 +28,8 @@ from .lake import File, Lake, board_of, stem, write
 from .names import Named
 from .schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
-_MADE = "7"  # another number lets all be made anew: for another way to make it
+_MADE = "8"  # another number lets all be made anew: for another way to make it
+FAILED = "failed"  # instead of a table: a board of which nothing can be made
 TOGETHER = "of-"  # begins the name of a file that several were put together to; the rest says them
 
 
@@ -56,8 +58,14 @@ def _number(name: str) -> int:
         return int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "big")
 
 
-def build_silver(engine: Engine, lake: Lake) -> int:
-    """-> how many boards had something new."""
+class Built(NamedTuple):
+    """What a step has done."""
+
+    boards: int = 0  # that had something new
+    failed: tuple[str, ...] = ()  # boards whose tables stay as they were, and why
+
+
+def build_silver(engine: Engine, lake: Lake) -> Built:
     lake.need(BRONZE)
     with lake.locked("silver"):
         told = corrections.read(lake.folder).items()
@@ -65,10 +73,9 @@ def build_silver(engine: Engine, lake: Lake) -> int:
         return _build(engine, lake, (BRONZE, QUARANTINE), SILVER, make_silver, corrected)
 
 
-def build_gold(engine: Engine, lake: Lake) -> int:
-    """-> how many boards had something new."""
+def build_gold(engine: Engine, lake: Lake) -> Built:
     if lake.open(SILVER["messages"]) is None:
-        return 0  # nothing was readable yet
+        return Built()  # nothing was readable yet
     called = {board: astuple(named) for board, named in names.read(lake.folder).items()}
     with lake.locked("gold"):
         return _build(engine, lake, SILVER.values(), GOLD, make_gold, called)
@@ -108,11 +115,11 @@ def _of_boards(lake: Lake, tables: Iterable[Table]) -> dict[str, Source]:
 def _build(
     engine: Engine, lake: Lake, of: Iterable[Table], tables: dict[str, Table],
     make: Any, known: Mapping[str, Any],
-) -> int:  # fmt: skip
+) -> Built:  # fmt: skip
     *_, last = tables.values()
     mark = {"made-of": _mark(lake, of, known)}
     if lake.marked(last, "made-of") == mark["made-of"]:
-        return 0
+        return Built()
     sources, there = _of_boards(lake, of), {stem(path) for path in lake.files(last)}
     work: list[Work] = []
     for board, source in sorted(sources.items()):
@@ -120,13 +127,26 @@ def _build(
         name = source.name(board, told)
         if name not in there:
             work.append({"board": board, "name": name, "files": source.files, "told": told})
+    failed: dict[str, str] = {}
     if work:
-        task: Task = partial(make, lake.folder)
+        task: Task = partial(_attempt, partial(make, lake.folder))
         made = engine.run(task, work, sum(sources[each["board"]].size for each in work))
-        _commit(lake, tables.values(), {each["board"] for each in work}, made, mark)
+        failed = dict(file.path.split(" ", 1) for file in made if file.table == FAILED)
+        if done := {each["board"] for each in work} - failed.keys():
+            # Without the mark the next run tries again those that failed.
+            _commit(lake, tables.values(), done, made, {} if failed else mark)
     elif there:
         lake.commit(last, (), (), mark)
-    return len(work)
+    told = (f"board {board}: {why}" for board, why in sorted(failed.items()))
+    return Built(len(work) - len(failed), (*told,))
+
+
+def _attempt(make: Task, work: Work) -> Iterable[File]:
+    """The files of a board, or why there are none: no board stops another."""
+    try:
+        return [*make(work)]
+    except Exception as error:
+        return [File(FAILED, f"{work['board']} {why(error)}", 0, 0)]
 
 
 def _mark(lake: Lake, of: Iterable[Table], known: Mapping[str, Any]) -> int:

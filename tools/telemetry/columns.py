@@ -61,7 +61,7 @@ flat bool the value stands still
 full strings tables that were full
 harvested_ms long when the bundle was harvested, in ms since 1970
 heap_bytes long free bytes, of heap low-water
-json string the payload as JSON text, if it is JSON or CBOR
+json string the payload as JSON text, if it is JSON that is whole Unicode, or CBOR
 keep_alive_deaths long how often the broker missed its keep alive
 kind string number, json, cbor, text, bytes or empty
 last time time of the last value

@@ -24,10 +24,11 @@ from ..progress import bar
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from .build import Built
     from .engine import Engine
     from .lake import Lake
 
-_FOR_TABLES = ("pyarrow", "deltalake", "cbor2")
+_FOR_TABLES = ("pyarrow", "deltalake", "cbor2", "orjson")
 _FOR_PAGES = (*_FOR_TABLES, "altair", "jinja2", "vl_convert")
 _SHOWN = 5  # bundles that cannot be read
 _NAMES = {
@@ -166,13 +167,13 @@ def ingest(harvest: str, tables: str, master: str | None) -> None:
             return f"{count(lines.bundles(taken.first), 'new bundle')}, {there:,} in total"
 
         step("bronze", engine, take)
-    if there:
-        _build(engine, lake)
-    for text in unread[:_SHOWN]:
-        click.echo(f"{harvest}/{text}", err=True)
-    if unread:
-        some = f"{len(unread):,} of the bundles"
-        raise ToolError(f"{some} cannot be read: the next ingest tries again")
+    failed = _build(engine, lake) if there else []
+    _complain([f"{harvest}/{text}" for text in unread])
+    _complain(failed)
+    some = [f"{len(unread):,} of the bundles cannot be read"] * bool(unread)
+    some += [f"{count(len(failed), 'board')} cannot be built"] * bool(failed)
+    if some:
+        raise ToolError(f"{', and '.join(some)}: the next ingest tries again")
 
 
 @telemetry.command()
@@ -186,19 +187,34 @@ def build(tables: str, master: str | None) -> None:
 
     lake = Lake(tables)
     build.check(lake)
-    _build(engine, lake)
+    if failed := _build(engine, lake):
+        _complain(failed)
+        raise ToolError(
+            f"{count(len(failed), 'board')} cannot be built: the next build tries again"
+        )
 
 
-def _build(engine: Engine, lake: Lake) -> None:
+def _complain(texts: list[str]) -> None:
+    for text in texts[:_SHOWN]:
+        click.echo(text, err=True)
+
+
+def _build(engine: Engine, lake: Lake) -> list[str]:
+    """-> boards that cannot be built, and why."""
     from . import build
 
-    def told(make: Callable[[Engine, Lake], int]) -> str:
-        return f"{count(make(engine, lake), 'board')} with something new"
+    failed: list[str] = []
+
+    def told(make: Callable[[Engine, Lake], Built]) -> str:
+        made = make(engine, lake)
+        failed.extend(made.failed)
+        return f"{count(made.boards, 'board')} with something new"
 
     step("silver", engine, lambda: told(build.build_silver))
     step("gold", engine, lambda: told(build.build_gold))
     for text in build.warnings(lake):
         click.echo(f"Warning: {text}", err=True)
+    return failed
 
 
 @telemetry.command()

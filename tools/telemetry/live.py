@@ -147,8 +147,10 @@ def step(engine: Engine, harvest: Path, lake: Lake) -> str:
         return ""
     silver, gold = build.build_silver(engine, lake), build.build_gold(engine, lake)
     new = taken.last - taken.first
-    if not (new or silver or gold):
+    failed = (*silver.failed, *gold.failed)
+    if not (new or silver.boards or gold.boards or failed):
         return ""
     unread = "".join(f"; not read yet: {text}" for text in taken.unread[:1])
-    boards = count(silver, "board")
+    unread += "".join(f"; no tables of {text}" for text in failed[:1])
+    boards = count(silver.boards, "board")
     return f"{count(new, 'new bundle')}, {boards} with something new{unread}"

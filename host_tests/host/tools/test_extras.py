@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Modules of the extras, which are made to be missing
-EXTRAS = ("mpremote", "serial", "pydantic", "rich", "cbor2", "pyarrow", "numpy", "pandas")
+EXTRAS = ("mpremote", "serial", "pydantic", "rich", "cbor2", "orjson", "pyarrow", "numpy",
+          "pandas")  # fmt: skip
 
 
 def slotmq(*words: str) -> "subprocess.CompletedProcess[str]":

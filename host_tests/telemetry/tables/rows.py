@@ -36,8 +36,8 @@ def tables_of(harvest: Path, folder: Path, boards: str = "") -> Lake:
     lake = Lake(folder / "tables").made()
     (lake.folder / "boards.toml").write_text(boards)
     bronze.ingest(HERE, harvest, lake)
-    build.build_silver(HERE, lake)
-    build.build_gold(HERE, lake)
+    assert not build.build_silver(HERE, lake).failed
+    assert not build.build_gold(HERE, lake).failed
     return lake
 
 
@@ -51,7 +51,9 @@ class Made:
     def ingest(self, engine: Engine = HERE) -> tuple[int, int]:
         """Make what is new; how many boards had something new, in silver and in gold."""
         bronze.ingest(engine, self.campaign.folder, self.lake.made())
-        return build.build_silver(engine, self.lake), build.build_gold(engine, self.lake)
+        silver, gold = build.build_silver(engine, self.lake), build.build_gold(engine, self.lake)
+        assert not silver.failed and not gold.failed
+        return silver.boards, gold.boards
 
     def rows(self, name: str) -> list[Row]:
         return plain(self.lake.rows((SILVER | GOLD)[name]))

@@ -208,7 +208,7 @@ def test_a_time_that_is_not_known_to_the_hour_is_in_no_hour() -> None:
 
 def test_which_fields_of_an_object_are_numbers() -> None:
     alike = [f'{{"t": {i}, "u": "{i}.5", "v": true, "w": null, "x": "b"}}' for i in range(5)]
-    odd = ['{"a": {"t": 1}, "t": 2}', '{"t":3,\n"u":[1]}', '{"t": "1e400", "u": 1e400, "v": 7}',
+    odd = ['{"a": {"t": 1}, "t": 2}', '{"t":3,\n"u":[1]}', '{"t": "1e400", "v": 7}',
            '{"t": 1, "t": "x", "u": 2}', '{}', '{"t": 123456789012345678901234567890}',
            '{"a:": 1, "b": "c:"}', "[1]", '{"q\\"": 4}']  # fmt: skip
     for texts in (alike, odd, [*alike, *odd], odd[::-1]):

@@ -123,7 +123,12 @@ def test_damaged_files_are_named_and_made_anew(tmp_path: Path) -> None:
     board = made.rows("boards")[0]["board"]
     (made.lake.folder / "boards.toml").write_text(f"[{board}]\nsite = 'x'")
     done = CliRunner().invoke(main, ["telemetry", "build", str(made.lake.folder)])
-    assert done.exit_code == 1 and done.output.splitlines()[-1].startswith("Error: a file of")
+    *_, which, last = done.output.splitlines()
+    assert (
+        done.exit_code == 1
+        and last == "Error: 1 board cannot be built: the next build tries again"
+    )
+    assert which.startswith(f"board {board}: ArrowInvalid: ")
     (made.lake.folder / "boards.toml").unlink()
     for part in ("silver", "gold"):
         shutil.rmtree(made.lake.folder / part)
