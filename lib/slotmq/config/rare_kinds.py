@@ -43,7 +43,8 @@ def _must_be_cpython(reader, otherwise):
 
 def scope(reader, bounds, value):
     """per_listener_settings: do the keys in SCOPED belong to the listener above them?"""
-    found = reader.flag(bounds, value) or getattr(reader.settings, reader.key, False)
+    found = reader.flag(bounds, value)
+    found = found or getattr(reader.settings, "per_listener_settings", False)
     before = [key for key in SCOPED.split() if key in reader.lines]
     if found and before:
         raise ValueError("a line above %s" % ", ".join(before))
