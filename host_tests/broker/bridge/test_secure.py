@@ -79,6 +79,20 @@ def test_messages_pass_both_ways(
         assert client.came[name + "2"] == wanted[1::2]
 
 
+def test_a_burst_at_qos_0(bridged: Callable[[str], Secure]) -> None:
+    """More than one record holds leaves in one turn, as long as the socket takes it."""
+    two = bridged("cpython")
+    two.secure("topic # out 0")
+    two.wait_up()
+    there = two.collector(two.there, "burst")
+    wanted = [b"%03d" % k + bytes(3000) for k in range(60)]
+    publisher = two.publisher(two.here)
+    publisher.send(b"".join(publisher.codec.publish("burst", payload) for payload in wanted))
+    publisher.ping()
+    there.wait_for(lambda c: len(c.came.get("burst", ())) == len(wanted), "all of them")
+    assert there.came["burst"] == wanted
+
+
 def test_a_certificate_of_another_ca_and_a_missing_one_are_refused(
     bridged: Callable[[str], Secure], certs: Path, tmp_path: Path
 ) -> None:

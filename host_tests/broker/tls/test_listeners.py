@@ -29,6 +29,13 @@ from .conftest import made, of_rsa
 Serve = Callable[..., Served]
 OPENSSL = ["openssl", "s_client", "-brief", "-connect"]
 REFUSED = bytes.fromhex("2002 0005")
+WEAK = {
+    "ECDSA": "ECDHE-ECDSA-AES128-CCM8 ECDHE-ECDSA-CAMELLIA128-SHA256 ECDHE-ECDSA-AES128-SHA "
+    "ECDHE-ECDSA-ARIA128-GCM-SHA256",
+    "RSA": "DHE-RSA-AES256-CCM8 ECDHE-RSA-CAMELLIA256-SHA384 ECDHE-RSA-AES256-SHA "
+    "DHE-RSA-AES128-SHA DHE-RSA-CAMELLIA128-SHA ECDHE-ARIA256-GCM-SHA384 AES128-GCM-SHA256 "
+    "AES256-CCM AES256-CCM8 AES128-SHA256 AES256-SHA CAMELLIA256-SHA ARIA128-GCM-SHA256",
+}
 
 
 def handshake(served: Served, *options: str) -> tuple[int, str]:
@@ -62,6 +69,26 @@ class TestHandshake:
             assert handshake(served, *wrong)[0] != 0, wrong
         served.log("TLS: unsupported protocol", "Handshake protocol not within min/max boundaries")
         served.log("TLS: no shared cipher", "TLS: SSL - The handshake negotiation failed")
+
+    @pytest.mark.parametrize("key", ["ECDSA", "RSA"])
+    def test_weak_ciphers_of_tls_1_2(
+        self, runtime: str, key: str, certs: Path, tmp_path: Path
+    ) -> None:
+        """Short tags, old ciphers, SHA-1, and a key that would open all that was recorded."""
+        folder = certs
+        if key == "RSA":
+            folder = tmp_path / "rsa"
+            folder.mkdir()
+            of_rsa(folder)
+        served = Served(tmp_path / "served", runtime, lines_of(folder), ())
+        good = f"ECDHE-{key}-AES128-GCM-SHA256"
+        found = [
+            name
+            for name in (*WEAK[key].split(), good)
+            if handshake(served, "-tls1_2", "-cipher", f"{name}:@SECLEVEL=0")[0] == 0
+        ]
+        served.stop()
+        assert found == [good]
 
     def test_the_lowest_version(self, serve_on_cpython: Serve) -> None:
         served = serve_on_cpython("tls_version tlsv1.3")

@@ -28,7 +28,7 @@ class Web:
         lines = [f"listener {self.tcp} 127.0.0.1", *self._listener(self.ws)]
         lines += [*self._listener(self.wss), *lines_of(certs)]
         lines += [f"listener {self.tls} 127.0.0.1", *lines_of(certs)]
-        lines += ["allow_anonymous true", "log_type all"]
+        lines += ["allow_anonymous true"]
         self.run = Run(folder, runtime, "-c", conf(folder, *lines, *MODEST.split("\n")))
         self.run.headline()
 

@@ -46,12 +46,19 @@ class Program:
         folder: Path,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        stdin: int | None = None,
     ) -> None:
         self.lines: list[str] = []
         self._errors = folder / "stderr"
         with self._errors.open("w") as errors:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env, cwd=cwd
+                command,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=env,
+                cwd=cwd,
             )
         self._reader = threading.Thread(target=self._read_lines, daemon=True)
         self._reader.start()

@@ -31,6 +31,8 @@ def make_context(own):
     if not ondemand.IS_SMALL:
         own_files = _read(own["certfile"]), _read(own["keyfile"])
         errors, warnings = ondemand.take("net.x509", 0).check(*own_files)
+    # Without those that are weak, keep a key for all connections, or need a shared one
+    context.set_ciphers([name for name in context.get_ciphers() if _is_good(name)])
     if own.get("ciphers"):
         found = [_found(name, context.get_ciphers()) for name in own["ciphers"].split(":")]
         if None in found:
@@ -49,6 +51,12 @@ def make_context(own):
 def _read(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def _is_good(name):
+    if name.endswith("CBC-SHA") or not ("DHE-" in name or "TLS1-3-" in name):
+        return False
+    return not [bad for bad in ("CCM-8", "CAMELLIA", "ARIA", "PSK") if bad in name]
 
 
 def _openssl(name):

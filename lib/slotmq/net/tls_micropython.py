@@ -37,10 +37,10 @@ from errno import EAGAIN
 from slotmq.fast import copy, may_read
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
-from slotmq.protocol.dispatch import receive
 
 _IN = const(1)
 _IPOLL = const(3)  # of Loop.at_hand
+_SERVE = const(4)
 _OUT = const(4)
 _HUP = const(16)
 _LOST = const(9)
@@ -263,22 +263,11 @@ class Tls:
             if event == _IN and broker.fast_path and conn >= 0:
                 n = may_read(broker.fast_path, conn)
                 if n:
-                    self._read(stream, conn, n)
+                    self.loop.at_hand[_SERVE](conn, n, broker.fast_path)
                     event = -1
             if event >= 0 and (event or not stream.waits):
                 self.loop._other_event(conn, stream, event or _HUP)
         except OSError:
-            broker.end(conn, _LOST)
-
-    def _read(self, stream, conn, n):
-        # As the loop's turn
-        broker = self.loop.broker
-        n = stream.readinto(broker.rx, n)
-        if n:
-            at = broker.handle_fast(broker.fast_path, conn, broker.rx, 0, n)
-            if at < n:
-                receive(broker, conn, broker.rx, at, n)
-        elif n == 0:
             broker.end(conn, _LOST)
 
     def accepts(self, accept, own):

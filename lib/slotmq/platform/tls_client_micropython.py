@@ -64,14 +64,15 @@ class Pipe:
     def write(self, buf, off, n):
         if self.waits and not self.flush():
             return None
-        n = min(n, _CONTENT)
-        done = self._tls.write(buf, off, n)
-        if done is None:
-            if self.shaking:
-                return None
-            self.waits = n  # it is in mbedTLS's record already
-            done = n
-        self.shaking = False
+        done = 0
+        while done < n and not self.waits:
+            k = min(n - done, _CONTENT)
+            if self._tls.write(buf, off + done, k) is None:
+                if self.shaking:
+                    return None
+                self.waits = k  # they are in mbedTLS's record already
+            self.shaking = False
+            done += k
         return done
 
     def flush(self, *_):

@@ -1,0 +1,1 @@
+"""The wire suite over each transport, with and without the fast path."""

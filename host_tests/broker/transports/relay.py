@@ -1,0 +1,145 @@
+"""A relay: what its clients send by TCP reaches the broker over TLS, in frames of WebSocket, or
+both, in pieces of one byte; it knows of MQTT only where a packet may not be cut, which is
+nowhere."""
+
+import base64
+import contextlib
+import os
+import select
+import socket
+import ssl
+import threading
+
+_TIMEOUT_S = 20
+_FRAGMENTS = 1024  # bytes that leave in fragments of one; the rest is one more
+_RECORDS = 32  # bytes that leave in records of one
+_BINARY, _CLOSE = 2, 8
+_REQUEST = (
+    "GET / HTTP/1.1\r\nHost: broker\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: mqtt\r\nSec-WebSocket-Key: {}\r\n\r\n"
+)
+
+
+class Relay:
+    """Stands for the broker in a `Scene`; `port`: where the broker listens. trusted: the context
+    of TLS, if it speaks that; is_web: does it speak WebSocket?"""
+
+    def __init__(self, port: int, trusted: ssl.SSLContext | None, *, is_web: bool) -> None:
+        self._port = port
+        self._trusted = trusted
+        self._is_web = is_web
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address: tuple[str, int] = self._listener.getsockname()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def alive(self) -> bool:
+        with socket.create_connection(("127.0.0.1", self._port), _TIMEOUT_S):
+            return True
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, self._connect() as broker, contextlib.suppress(OSError):
+            for sock in (client, broker):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            came = _upgraded(broker) if self._is_web else b""
+            self._pass_on(client, broker, came)
+
+    def _connect(self) -> socket.socket:
+        plain = socket.create_connection(("127.0.0.1", self._port), _TIMEOUT_S)
+        if self._trusted is None:
+            return plain
+        return self._trusted.wrap_socket(plain, server_hostname="localhost")
+
+    def _pass_on(self, client: socket.socket, broker: socket.socket, came: bytes) -> None:
+        # Until one of them ends
+        ends = False
+        while not ends:
+            payload = came
+            came = b""
+            if self._is_web:
+                came, payload, ends = _unframed(payload)
+            client.sendall(payload)
+            for sock in () if ends else select.select([client, broker], [], [])[0]:
+                data = _received(sock)
+                ends = ends or data == b""
+                if sock is broker:
+                    came += data or b""
+                elif data:
+                    self._send(broker, data)
+
+    def _send(self, broker: socket.socket, data: bytes) -> None:
+        most = _RECORDS if self._trusted else _FRAGMENTS
+        pieces = [data[at : at + 1] for at in range(min(len(data), most))]
+        pieces += [data[most:]] if len(data) > most else []
+        if self._is_web:
+            last = len(pieces) - 1
+            pieces = [
+                _frame(piece, 0 if at else _BINARY, at == last) for at, piece in enumerate(pieces)
+            ]
+        for piece in pieces if self._trusted else [b"".join(pieces)]:
+            broker.sendall(piece)
+
+
+def _upgraded(broker: socket.socket) -> bytes:
+    # What has come behind the answer to the request
+    broker.sendall(_REQUEST.format(base64.b64encode(os.urandom(16)).decode()).encode())
+    came = b""
+    while b"\r\n\r\n" not in came:
+        came += broker.recv(4096)
+    assert came.startswith(b"HTTP/1.1 101 "), came
+    return came.partition(b"\r\n\r\n")[2]
+
+
+def _received(sock: socket.socket) -> bytes | None:
+    # All that is there; b"": the end; None: a record without anything in it
+    found = None
+    sock.setblocking(False)
+    try:
+        while data := sock.recv(65536):
+            found = (found or b"") + data
+            if not isinstance(sock, ssl.SSLSocket) or not sock.pending():
+                return found
+        return found or b""
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return found
+    finally:
+        sock.settimeout(_TIMEOUT_S)
+
+
+def _frame(data: bytes, kind: int, is_last: bool) -> bytes:
+    n = len(data)
+    form = n if n < 126 else 126 if n < 65536 else 127
+    size = n.to_bytes({126: 2, 127: 8}[form], "big") if form > 125 else b""
+    mask = os.urandom(4)
+    masked = bytes(byte ^ mask[at & 3] for at, byte in enumerate(data))
+    return bytes((kind | is_last << 7, 0x80 | form)) + size + mask + masked
+
+
+def _unframed(data: bytes) -> tuple[bytes, bytes, bool]:
+    # -> what is left of the last frame, the payloads of MQTT, and whether a close frame came
+    payloads = b""
+    while len(data) > 1:
+        kind, n, at = data[0] & 15, data[1], 2
+        assert data[0] & 0xF0 == 0x80, "a fragment"
+        assert n < 128, "a server does not mask"
+        if n > 125:
+            at = 4 if n == 126 else 10
+            n = int.from_bytes(data[2:at], "big")
+        if len(data) < at + n:
+            break
+        if kind == _CLOSE:
+            return b"", payloads, True
+        assert kind == _BINARY, kind
+        payloads += data[at : at + n]
+        data = data[at + n :]
+    return data, payloads, False
