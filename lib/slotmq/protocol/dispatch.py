@@ -24,6 +24,7 @@ from slotmq.protocol.publish import handle_publish
 _NONE = const(0xFFFF)
 _TYPE = const(0)
 _FLAGS = const(1)
+_START = const(2)
 _BODY = const(3)
 _END = const(4)
 _TOTAL = const(5)
@@ -209,7 +210,7 @@ def _handle(broker, conn, buf, at, end, buffered):
                 at = end
                 break
             if result != _ACCEPTED:
-                broker.end(conn, result)
+                _end(broker, conn, result, buf, at - n, at)
                 at = end
                 break
             handlers = _handlers(broker, conn)
@@ -222,12 +223,23 @@ def _handle(broker, conn, buf, at, end, buffered):
             result = _never(handlers, buf[at], conns.level[conn])
             if not result:
                 return at
-        pkt[_END] = end
         if n < -1:
             result = _refuse(broker, conn, pkt, buf, end, _PACKET_TOO_LARGE, _TOO_BIG)
-        broker.end(conn, result)
+        _end(broker, conn, result, buf, at, end)
         return end
     return at
+
+
+def _end(broker, conn, result, buf, at, end):
+    # End the connection because of its packet in buf[at:end], which perhaps is cut.
+    pkt = broker.pkt
+    pkt[_START] = at
+    pkt[_END] = end
+    broker.wrong = buf
+    try:
+        broker.end(conn, result)
+    finally:
+        broker.wrong = None
 
 
 def _never(handlers, first, level):

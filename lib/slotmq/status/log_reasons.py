@@ -4,6 +4,7 @@ from slotmq.platform.runtime import const
 from slotmq.status.log_connections import address
 
 _TYPE = const(0)
+_START = const(2)
 _END = const(4)
 _TOPIC_LEN = const(8)
 _PUBLISH_TYPE = const(3)
@@ -11,7 +12,8 @@ _MALFORMED = const(2)
 _PROTOCOL = const(3)
 _CONNECT_BYTE = const(0x10)
 _AUTH = const(0xF0)
-_SHOWN = const(24)  # bytes that are shown of what is not MQTT
+_SHOWN = const(24)  # bytes that are shown of a text that is not MQTT
+_BEGINNING = const(4)  # of other bytes
 _NOTICE = const(4)
 _BAD_CLIENT_ID = const(2)
 _UNAVAILABLE = const(3)
@@ -128,14 +130,19 @@ def denied(broker, conn, what):
 
 
 def ended(broker, conn, reason, text):
-    """Why a connection without a session ends, with its first line if that is not MQTT.
+    """Why a connection without a session ends, with how it began if that is not MQTT: up to its
+    first query of a text, else 4 bytes, since behind them may be a password or a payload.
 
     (CONNECT and AUTH are not shown: they contain passwords.)"""
     conns = broker.conns
-    at = conns.partial_off[conn]
-    said = bytes(conns.partial[at : at + min(conns.buffered[conn], _SHOWN)])
-    if not said and reason in (_MALFORMED, _PROTOCOL):
-        said = bytes(broker.rx[: min(broker.pkt[_END], _SHOWN)])  # later bytes are another's
+    buf, at, end = conns.partial, conns.partial_off[conn], conns.buffered[conn]
+    end += at
+    if at == end and reason in (_MALFORMED, _PROTOCOL) and broker.wrong is not None:
+        # Beside them in the buffer are bytes of other connections.
+        buf, at, end = broker.wrong, broker.pkt[_START], broker.pkt[_END]
+    said = bytes(buf[at : min(end, at + _SHOWN)])
+    if [byte for byte in said[:_BEGINNING] if not 32 <= byte < 127]:
+        said = said[:_BEGINNING]
     if said[:2] == b"\x16\x03":
         return "TLS, and this port speaks MQTT without it"
     why = getattr(conns.stream[conn], "why", None)  # of TLS
@@ -144,7 +151,7 @@ def ended(broker, conn, reason, text):
         return "%s (%s)" % (text, why)
     if not said or said[0] & 0xF0 == _CONNECT_BYTE or said[0] >= _AUTH:
         return text
-    return "%s, no CONNECT but %r" % (text, said.split(b"\r")[0])
+    return "%s, no CONNECT but %r" % (text, said.split(b"\r")[0].split(b"?")[0])
 
 
 def too_long(broker, pkt):
