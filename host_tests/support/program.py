@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-TIMEOUT_S = 30
+TIMEOUT_S = 90
 CONNECT = bytes.fromhex("100c 0004 4d515454 04 02 003c 0000")  # no client id, clean
 CONNACK = bytes.fromhex("2002 0000")
 

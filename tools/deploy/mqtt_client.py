@@ -90,6 +90,10 @@ class Client:
             ) from None
         except ssl.SSLError as error:
             raise Unreachable(f"no TLS at {address[0]}:{address[1]} ({error.reason})") from None
+        except ConnectionResetError as error:  # it may be a broker without TLS, on a board
+            if self._is_plain:
+                raise Unreachable(self._unreachable(str(error))) from None
+            raise Unreachable(f"no TLS at {address[0]}:{address[1]} ({error})") from None
         except OSError as error:
             raise Unreachable(self._unreachable(str(error))) from None
         client.loop_start()
@@ -155,9 +159,22 @@ class Client:
 
 def _use_tls(client: paho.Client, cafile: str) -> None:
     try:
-        client.tls_set_context(ssl.create_default_context(cafile=cafile))
+        context = ssl.create_default_context(cafile=cafile)
     except OSError as error:
         raise ToolError(f"{cafile}: expected certificates of CAs in PEM ({error})") from None
+    context.sslsocket_class = _Handshaking
+    client.tls_set_context(context)
+
+
+class _Handshaking(ssl.SSLSocket):
+    """Closed if its handshake fails, which paho leaves to the collector."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
 
 
 class Unreachable(ToolError):

@@ -23,6 +23,7 @@ from ..errors import ToolError
 from ..fetch import debian
 from ..ports import free_port
 
+SCRIPT = "/usr/share/debootstrap/scripts/sid"  # of all releases; this debootstrap may be older
 # What README says a machine must have
 PACKAGES = "git,make,python3,ca-certificates"
 FRESH = Path("build/fresh")
@@ -31,10 +32,12 @@ CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 CERTIFICATE_VARIABLES = ("PIP_CERT", "NODE_EXTRA_CA_CERTS")
 HOME = "home/visitor"
 STARTS_S = 600  # how long a first start may take, which installs and fetches
-# In a namespace of its own, so mounts and processes end with it
+# In a namespace of its own, so mounts and processes end with it. The shell does not end before:
+# the first process must wait for those whose parents have ended.
 ENTER = """
 mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && shift
-exec chroot --userspec=visitor:visitor "$@"
+chroot --userspec=visitor:visitor "$@"
+exit $?
 """
 
 
@@ -62,7 +65,7 @@ def made(release: str) -> Path:
         shutil.rmtree(system, ignore_errors=True)
         system.mkdir(parents=True)
         options = ("--variant=minbase", f"--include={PACKAGES}")
-        call("debootstrap", *options, release, str(system), debian.mirror())
+        call("debootstrap", *options, release, str(system), debian.mirror(), SCRIPT)
         call("chroot", str(system), "useradd", "--create-home", "visitor")
     shutil.copy(Path("/") / CERTIFICATES, system / CERTIFICATES)
     shutil.copy("/etc/resolv.conf", system / "etc/resolv.conf")

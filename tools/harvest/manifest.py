@@ -193,12 +193,10 @@ def fuller(last: int, grown: int | None, there: Copy) -> bool:
     return (last, grown is None) > (there.last, there.grown is None)
 
 
-def _made(file: Path) -> sqlite3.Connection:
-    """The lines in a file, of a new folder if there are none yet."""
-    lines = sqlite3.connect(file, timeout=_PATIENCE_S)
+def _make_tables(lines: sqlite3.Connection) -> None:
+    """Those of a new folder, if the file has none yet."""
     if not lines.execute("select count(*) from sqlite_master").fetchone()[0]:
         lines.executescript(_TABLES.format(uuid4().hex[:16]))
-    return lines
 
 
 @contextmanager
@@ -245,7 +243,8 @@ def locked(folder: Path) -> Iterator[Manifest]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ToolError(f"{folder}: another harvest is running there") from None
-            with closing(_made(folder / NAME)) as lines:
+            with closing(sqlite3.connect(folder / NAME, timeout=_PATIENCE_S)) as lines:
+                _make_tables(lines)
                 found = Manifest(folder, lines)
                 try:
                     yield found

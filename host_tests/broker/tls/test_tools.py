@@ -100,8 +100,6 @@ class TestStatus:
         assert result.exit_code == 1
         assert "(it closes each connection, as over TLS without --cafile)" in result.output
 
-    # paho leaves the socket of a failed handshake to the collector.
-    @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
     def test_whom_it_does_not_trust(self, served: Served, foreign: Path, tmp_path: Path) -> None:
         (tmp_path / "text").write_text("no certificate")
         for port, cafile, text in (
