@@ -10,14 +10,17 @@ from queue import Empty, Queue
 from typing import Any
 
 import paho.mqtt.client as paho
-from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from ..errors import ToolError
 
 _TIMEOUT_S = 15
 _SYS_MAX_S = 30  # longest time of receiving $SYS
+_SYS_MAX = 10_000  # topics of it
+_QUEUED, _LONGEST = 1000, 65536  # messages that wait to be handled, and bytes of each: no more
 _ANSWER_MAX = 2048  # bytes of safe mode's answer
 _AFTER_ACK_S = 5  # longest time between a PUBACK and the message
+_SHOWN = 60  # bytes of a wrong answer
 _TOPIC = "slotmq/deploy"
 _PAYLOAD = b"is it there?"
 _FORBIDDEN = "the acl_file, a hook (`may_publish`) or a limit for publishing forbids it"
@@ -59,6 +62,17 @@ class Login:
     cafile: str | None = None
 
 
+class _Paho(paho.Client):
+    """Tells of a packet that is none, instead of ending its thread with a traceback."""
+
+    def loop_forever(self, *words: Any, **named: Any) -> Any:
+        try:
+            return super().loop_forever(*words, **named)
+        except Exception as error:
+            self.user_data_get().put(("broken", error))
+            return MQTTErrorCode.MQTT_ERR_PROTOCOL
+
+
 class Client:
     """A connected client of paho whose events are put into a queue."""
 
@@ -68,7 +82,7 @@ class Client:
         self.events: Queue[tuple[str, Any]] = Queue()
         self._why = "no answer"  # if it cannot be reached
         self._is_plain = login.cafile is None
-        self._client = client = paho.Client(CallbackAPIVersion.VERSION2)
+        self._client = client = _Paho(CallbackAPIVersion.VERSION2, userdata=self.events)
         client.on_socket_open = lambda _c, _u, sock: _send_at_once(sock)
         if login.cafile is not None:
             _use_tls(client, login.cafile)
@@ -80,7 +94,7 @@ class Client:
         )
         client.on_publish = lambda *_: self.events.put(("published", None))
         client.on_disconnect = lambda *_: self.events.put(("disconnect", None))
-        client.on_message = lambda _c, _u, message: self.events.put(("message", message))
+        client.on_message = lambda _c, _u, message: self.received(message)
         try:
             client.connect(*address, keepalive=60)
         except ssl.SSLCertVerificationError as error:
@@ -112,6 +126,13 @@ class Client:
         self._client.disconnect()
         self._client.loop_stop()
 
+    def received(self, message: Any) -> None:
+        """A message has come: into the queue, if it fits there. In paho's thread."""
+        message.topic.encode()  # as text; an error is one of the broker
+        message.payload = message.payload[:_LONGEST]
+        if self.events.qsize() < _QUEUED:
+            self.events.put(("message", message))
+
     def wait(self, kind: str, seconds: float = _TIMEOUT_S) -> Any:
         """The value of the next event of this kind; other events are dropped.
 
@@ -124,16 +145,20 @@ class Client:
             if got == "disconnect":
                 if kind != "connect":  # paho tries CONNECT again
                     raise Closed("the broker closed the connection")
-                _check_safe_mode(self.address)
+                _check_safe_mode(self.address, deadline)
                 if self._is_plain:
                     self._why = "it closes each connection, as over TLS without --cafile"
 
     def next(self, seconds: float) -> tuple[str, Any]:
-        """Kind and value of the next event. Unreachable: none came in so many seconds."""
+        """Kind and value of the next event. Unreachable: none came in so many seconds, or what is
+        no MQTT."""
         try:
-            return self.events.get(timeout=max(0.001, seconds))
+            found = self.events.get(timeout=max(0.001, seconds))
         except Empty:
             raise Unreachable(self._unreachable(self._why)) from None
+        if found[0] == "broken":
+            raise Unreachable(self._unreachable("its answer is none of MQTT 3.1.1"))
+        return found
 
     def subscribe(self, topic: str, qos: int = 0) -> int:
         """Subscribe; -> the granted QoS. Refused: the broker answered with a failure."""
@@ -193,15 +218,20 @@ class SafeMode(ToolError):
     """The board answered; it is in safe mode and runs no broker."""
 
 
-def _check_safe_mode(address: tuple[str, int]) -> None:
+def _check_safe_mode(address: tuple[str, int], deadline: float) -> None:
     answer = b""
-    with suppress(OSError), socket.create_connection(address, _TIMEOUT_S) as sock:
+    with suppress(OSError), socket.create_connection(address, _until(deadline)) as sock:
         sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
         while len(answer) < _ANSWER_MAX and (piece := sock.recv(_ANSWER_MAX)):
             answer += piece
+            sock.settimeout(_until(deadline))
     if found := _SAFE_MODE.search(answer):
         why = found[1].decode(errors="replace").strip()
         raise SafeMode(f"{address[0]}:{address[1]}: the board is in safe mode: {why}")
+
+
+def _until(deadline: float) -> float:
+    return max(0.001, deadline - time.monotonic())
 
 
 def try_out(address: tuple[str, int], login: Login) -> str:
@@ -243,7 +273,7 @@ def _round_trip(client: Client) -> str:
         if kind == "message":
             break
     if what.payload != _PAYLOAD:
-        raise ToolError(f"the broker answered {what.payload!r}")
+        raise ToolError(f"the broker answered {what.payload[:_SHOWN]!r}")
     return f"a message came back in {(time.monotonic() - began) * 1000:.0f} ms"
 
 
@@ -257,7 +287,7 @@ def system_topics(address: tuple[str, int], login: Login, seconds: float = 2) ->
         client.subscribe("$SYS/#")
         deadline = time.monotonic() + seconds
         end = time.monotonic() + _SYS_MAX_S
-        while (left := min(deadline, end) - time.monotonic()) > 0:
+        while len(found) < _SYS_MAX and (left := min(deadline, end) - time.monotonic()) > 0:
             message = client.wait("message", left)
             if message.topic not in found:  # all topics come again, every sys_interval
                 deadline = time.monotonic() + seconds

@@ -22,6 +22,7 @@ from .segments import Header, NotASegment, scan
 from .store import Store, same_segment
 from .usb import Files
 
+_IN_VAIN = 64  # so many segments in a row that are not there are an end
 Done = Callable[[float], None]
 Fetch = Callable[[int], Iterable[bytes]]  # the bytes of a segment from this offset on
 
@@ -49,19 +50,18 @@ def over_network(
     heads = [head for head in _chosen(ring.heads(), set(only)) if head.board not in skip]
     silent = ring.silent(heads) if len(heads) > 1 else {}
     report = Report(missing=list(silent.values()), silent=set(silent))
-    wanted: list[tuple[Plan, int]] = []
+    plans: list[Plan] = []
     for head in (head for head in heads if head.board not in silent):
         with _going_on(head.board, report):
-            each = plan(ring, head, store)
-            wanted += [(each, number) for number in each.numbers]
-    size = sum(each.head.size for each, _ in wanted) or 1
+            plans.append(plan(ring, head, store))
+    size = sum(each.head.size * len(each) for each in plans) or 1
     so_far = 0.0
-    for each, number in sorted(wanted, key=lambda one: len(one[0].numbers)):
-        if each.head.board not in report.silent:
-            with _going_on(each.head.board, report):
+    for each in sorted(plans, key=len):
+        with _going_on(each.head.board, report):
+            for number in each:
                 _fetch(ring, each, number, store, report)
-        so_far += each.head.size / size * 100
-        done(so_far)
+                so_far += each.head.size / size * 100
+                done(so_far)
     _bundle(store, source, report, open_ones=open_ones)
     return report
 
@@ -84,11 +84,16 @@ def _fetch(ring: Ring, wanted: Plan, number: int, store: Store, report: Report) 
         data = _from_ring(ring, wanted, segment, store)
     except Gone:
         report.gone.append(f"{which} was overwritten")
+        wanted.in_vain += 1
     except NotASegment as error:
         report.bad.append(f"{which}: {error}")
+        wanted.in_vain += 1
     else:
+        wanted.in_vain = 0
         if data is not None:
             _keep(store, data, wanted.grows(segment), report)
+    if wanted.in_vain == _IN_VAIN:
+        raise ToolError(f"{which} and {_IN_VAIN - 1} before it are not there: harvest again")
 
 
 def from_files(
@@ -166,6 +171,8 @@ def _gathered(store: Store, segment: Header, begun: bytes, fetch: Fetch) -> byte
         for piece in fetch(len(begun)):
             file.write(piece)
             file.flush()
+            if file.tell() > segment.size:
+                break  # whatever the board says that there is
     return path.read_bytes()
 
 
@@ -173,7 +180,7 @@ def _keep(store: Store, data: bytes, growing: bool, report: Report) -> None:
     found = store.keep(data, growing=growing).scan
     which = f"board {found.header.board}: segment {found.header.segment}"
     if len(data) > found.header.size:  # a fault of a recorder
-        told = f"it has {len(data)} bytes, but its header says {found.header.size}"
+        told = f"it has more than the {found.header.size} bytes that its header says"
         report.missing.append(f"{which}: {told}: the rest is not in the bundle")
     elif found.torn and not (growing and found.cut):  # the rest of the record comes later
         report.bad.append(f"{which}: {'torn' if found.cut else 'damaged'} at byte {found.end}")

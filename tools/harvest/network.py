@@ -6,6 +6,7 @@ an answer is repeated, since a full table of the broker may have dropped it.
 
 import json
 import math
+import re
 import struct
 import time
 import uuid
@@ -35,6 +36,8 @@ _QUIET_S = 0.5
 _FIRST_S = 3.0  # a board that has just started tells of its ring a little later
 _TIMEOUT_S = 15.0
 SEGMENTS = 1 << 20  # of a ring; more is no ring
+BOARDS = 10_000  # whose heads are kept
+_LEAST = 256  # bytes of a segment that a board must give in the time of all attempts
 _CLOCK_MS = 5  # how wrong this computer's own clock is thought to be, at the least
 
 
@@ -63,14 +66,13 @@ class Ring(Client):
         self._reply = f"slotmq/harvest/{uuid.uuid4().hex[:12]}"  # none below $ is let
         self._heads: dict[str, Head] = {}
         self._has_asked = False
-        self._client.on_message = self._received
         self.subscribe(self._reply, 1)
 
-    def _received(self, _client: Any, _data: Any, message: Any) -> None:
+    def received(self, message: Any) -> None:
         head = message.topic.endswith("/head") and _head(message.topic, message.payload)
-        if head:
+        if head and (head.board in self._heads or len(self._heads) < BOARDS):
             self._heads = self._heads | {head.board: head}
-        self.events.put(("message", message))
+        super().received(message)
 
     def heads(self, quiet: float = _QUIET_S) -> dict[str, Head]:
         """What every board has now, by its id. Boards announce what changes, so only the first
@@ -82,26 +84,27 @@ class Ring(Client):
     def _ask_for_heads(self, quiet: float) -> None:
         self._client.subscribe(f"{ROOT}/+/head", 1)
         left, answered = _TIMEOUT_S, False
-        while True:
+        end = time.monotonic() + left
+        while left > 0:
             try:
                 kind, _ = self.events.get(timeout=left)
             except Empty:
                 break
             answered = answered or kind == "subscribe"
             left = (quiet if self._heads else _FIRST_S) if answered else _TIMEOUT_S
+            left = min(left, end - time.monotonic())
         if not answered:
             raise ToolError(self._unreachable("no answer"))
         self._has_asked = True
 
     def is_lost(self) -> bool:
         """Has the broker closed the connection since the last request? Drops other events."""
-        kinds = []
-        while not self.events.empty():
-            kinds.append(self.events.get()[0])
-        return "disconnect" in kinds
+        kinds = {self.events.get()[0] for _ in range(self.events.qsize())}
+        return not kinds.isdisjoint(("disconnect", "broken"))
 
     def fetch(self, board: str, segment: int, begin: int, end: int | None) -> Iterator[bytes]:
-        """Its bytes from `begin` to `end` or as far as they go, in order; Gone."""
+        """Its bytes from `begin` to `end` or as far as they go, in order; Gone. ToolError: they
+        come too slowly."""
         yield from _Fetch(self, board, segment, begin, end).pieces()
 
     def read(self, board: str, segment: int, begin: int, end: int | None) -> bytes:
@@ -136,10 +139,14 @@ class Ring(Client):
         for _ in range(_ATTEMPTS):
             for board, segment in waiting.items():
                 self.ask(board, segment, _NAME_AT, _NAME_LEN)
-            while waiting and (answer := self.answer(_AGAIN_S)):
+            due = time.monotonic() + _AGAIN_S
+            while waiting and (answer := self.answer(due - time.monotonic())):
                 number, _, _, name = answer
+                before = len(waiting)
                 if waiting.pop(name.hex(), None) is None:  # overwritten, say: any that has it
                     waiting = {board: one for board, one in waiting.items() if one != number}
+                if len(waiting) < before:
+                    due = time.monotonic() + _AGAIN_S
         return {board: _silence(board) for board in waiting}
 
     def set_time(self) -> tuple[int, int]:
@@ -176,15 +183,17 @@ class _Fetch:
         self._got: dict[int, bytes] = {}
 
     def pieces(self) -> Iterator[bytes]:
-        silent = 0
+        counted, due = self._at, 0.0  # until when there must be more than that
         while not (self._known and self._at >= (self._end or 0)):
+            if not due or self._at >= counted + _LEAST:
+                counted, due = self._at, time.monotonic() + _ATTEMPTS * _AGAIN_S
+            if time.monotonic() > due:
+                raise ToolError(_silence(self._board))
             self._ask_more()
             answer = self._ring.answer(_AGAIN_S)
             if answer is None:
-                silent += 1
-                self._again(silent)
+                self._again()
             elif self._take(*answer):
-                silent = 0
                 while self._at in self._got:
                     piece = self._got.pop(self._at)
                     self._at += len(piece)
@@ -205,9 +214,7 @@ class _Fetch:
         self._open[offset] = length
         self._ring.ask(self._board, self._segment, offset, length)
 
-    def _again(self, silent: int) -> None:
-        if silent == _ATTEMPTS:
-            raise ToolError(_silence(self._board))
+    def _again(self) -> None:
         for offset, length in list(self._open.items()):
             self._ask(offset, length)
 
@@ -237,6 +244,7 @@ def _silence(board: str) -> str:
 
 
 _NUMBERS = ("boot", "first", "segment", "length", "next", "size")
+_is_board = re.compile("[0-9a-f]{16}").fullmatch
 
 
 def _head(topic: str, payload: bytes) -> Head | None:
@@ -246,5 +254,6 @@ def _head(topic: str, payload: bytes) -> Head | None:
         head = Head(str(said["board"]), *(int(said[name]) for name in _NUMBERS))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
+    are_right = all(0 <= getattr(head, name) <= NONE for name in _NUMBERS)
     is_one = topic == f"{ROOT}/{head.board}/head" and 0 <= head.segment - head.first < SEGMENTS
-    return head if is_one else None
+    return head if is_one and are_right and _is_board(head.board) else None

@@ -7,6 +7,7 @@ wrote each. A segment is sealed once the board has shown the header of a later o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..errors import ToolError
@@ -23,9 +24,21 @@ class Plan:
 
     head: Head
     ring: Ring
-    numbers: list[int] = field(default_factory=list)
+    certain: set[int] = field(default_factory=set)  # numbers that the folder has
+    in_vain: int = 0  # segments in a row that were not there
     last: Header | None = None  # of the newest segment that has one
     _found: dict[int, Header | NotASegment | Gone] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._there) - len(self.certain)
+
+    def __iter__(self) -> Iterator[int]:
+        """The numbers of the segments to fetch."""
+        return (number for number in self._there if number not in self.certain)
+
+    @property
+    def _there(self) -> range:
+        return range(self.head.first, self.head.segment + 1)
 
     def grows(self, segment: Header) -> bool:
         """May the board write more of it?"""
@@ -76,8 +89,7 @@ def plan(ring: Ring, head: Head, store: Store) -> Plan:
             f"board {head.board}: its head names segments {head.first} to {head.segment}, and"
             " the newest of them do not exist"
         )
-    certain = _certain(found, _sealed(store, head.board, there))
-    found.numbers = [number for number in there if number not in certain]
+    found.certain = _certain(found, _sealed(store, head.board, there))
     return found
 
 
