@@ -25,8 +25,8 @@ _CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)
 _RECORDER = 11_600
 _USERS = 4_400  # code for a password_file, SCRAM included
 _RULES = 3_800  # code for an acl_file
-_WEB = 5_200  # code for WebSocket, and what each connection takes more
-_WEB_EACH = 720
+_WEB = 5_500  # code for WebSocket, and what each connection takes more
+_WEB_EACH = 880
 _RULES_FREE = (
     2560  # of the file, while it is read; more takes heap beyond what is free for clients
 )

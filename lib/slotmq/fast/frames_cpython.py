@@ -91,7 +91,7 @@ def _begin(s, h, n):
     s[_F_KIND] = kind if kind >= _F_CLOSE else 0
     if kind < _F_CLOSE:
         s[_F_OPEN] = int(first < 128)
-    return kind if kind >= _F_CLOSE and not size else 0
+    return 0 if size else kind if kind >= _F_CLOSE else 1
 
 
 def _check(is_open, first, kind, second):

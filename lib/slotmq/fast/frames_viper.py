@@ -10,8 +10,9 @@
 #      control payload so far; _F_OPEN: is a message in fragments under way?
 #   h  the header (14 bytes), the mask (4), the payload of a control frame (125)
 #
-# -> 0: all was taken; 8, 9, 10: a control frame with that opcode is whole in h, and a further call
-# goes on behind it; 1002, 1003, 1009: the close code of a frame that is wrong.
+# -> 0: all was taken; 8, 9, 10: a control frame with that opcode is whole in h; 1: a data frame
+# without bytes; a further call goes on behind it; 1002, 1003, 1009: the close code of a frame that
+# is wrong.
 import micropython
 from micropython import const
 
@@ -176,6 +177,6 @@ def _begin(s: ptr32, h: ptr8, n: int) -> int:
     if kind < _F_CLOSE:
         s[_F_KIND] = 0
         s[_F_OPEN] = 1 if first < 128 else 0
-        return 0
+        return 0 if size else 1
     s[_F_KIND] = kind
     return 0 if size else kind

@@ -15,9 +15,9 @@
 # frames. If tx is empty meanwhile, hold() puts one byte into it, so that the loop polls for space
 # and writes again; that byte never leaves.
 #
-# Owns the state of each such connection: 300 bytes of heap and its objects, allocated when it is
+# Owns the state of each such connection: 430 bytes of heap and its objects, allocated when it is
 # accepted. Frames allocate nothing.
-from slotmq.fast import utf8_ok
+from slotmq.fast import copy, utf8_ok
 from slotmq.fast.frames import unwrap
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32
@@ -25,7 +25,9 @@ from slotmq.platform.runtime import MICROPYTHON, const
 
 _EAGAIN = const(11)
 _ENOBUFS = const(105)
-_LINGERING = const(5)
+_NEW = const(1)
+_MOST_IDLE = const(32)  # frames without MQTT: before CONNECT, later in one read
+_SLOW_READ = const(1024)  # bytes
 # Results that end a connection
 _LEFT = const(1)
 _MALFORMED = const(2)
@@ -75,19 +77,16 @@ class Pipe:
         """As readinto(); the loop calls it where an error may follow, see Loop._read."""
         buf = bytearray(n)
         stream = self.stream
-        while not self.result:
-            if hasattr(stream, "recv"):
-                data = stream.recv(n)
-                k = len(data)
-                buf[:k] = data
-            else:
-                k = stream.readinto(buf, n)
-            if k is None:
-                raise OSError(_EAGAIN)
-            k = k and self.took(buf, 0, k)
-            if k is not None:
-                return buf[:k]
-        return b""
+        if hasattr(stream, "recv"):
+            data = stream.recv(n)
+            k = len(data)
+            buf[:k] = data
+        else:
+            k = stream.readinto(buf, n)
+        k = k and self.took(buf, 0, k)
+        if k is None and not self.result:
+            raise OSError(_EAGAIN)
+        return buf[: k or 0]
 
     def readinto(self, buf, n):
         n = self.stream.readinto(buf, n)
@@ -136,9 +135,12 @@ class WebSocket(Pipe):
         self.stream = request.stream
         self.state = i32(_F_WORDS)
         self.control = bytearray(_F_CONTROL + _F_MOST_CONTROL)
+        self.pong = bytearray(2 + _F_MOST_CONTROL)  # the answer to the last ping
         self.own = bytearray(2 + _F_MOST_CONTROL)  # control frames, headers that left in part
         self.left = 0  # bytes that the frame under way still needs
         self.is_pinged = False  # is there a ping to be answered?
+        self.idle = 0  # frames without MQTT, up to _MOST_IDLE
+        self.is_slow = True  # it has not said CONNECT, or sends many of those: reads are short
         self.code = 0  # of the close frame, where result says how the connection ends
         self.is_closed = False  # was the close frame sent?
         self.is_busy = True  # is there anything else than MQTT between frames?
@@ -147,10 +149,23 @@ class WebSocket(Pipe):
         self.opened(request.conn)
         self.hold()
 
+    def readinto(self, buf, n):
+        if self.is_slow:
+            self.is_slow = self.idle > _MOST_IDLE or self._is_new()
+            if self.is_slow:
+                n = min(n, _SLOW_READ)
+        n = self.stream.readinto(buf, n)
+        return n and self.took(buf, 0, n)
+
+    def _is_new(self):
+        return self.loop.conns.state[self.conn] == _NEW
+
     def took(self, buf, at, end):
         """Take the frames off buf[at:end]; -> how many bytes of MQTT are in buf now, or None."""
         if self.result:
             return None
+        if not self.is_slow:
+            self.idle = 0
         state = self.state
         state[_F_DONE] = 0
         state[_F_AT] = at
@@ -158,15 +173,32 @@ class WebSocket(Pipe):
             event = unwrap(state, self.control, buf, end)
             if not event:
                 break
-            if event == _F_PING:
-                self.is_pinged = self.is_busy = True
-                self._between() or self.hold()
-            elif event == _F_CLOSE:
+            if event == _F_CLOSE:
                 self._closed()
             elif event >= _CODE_NORMAL:
                 result = _TOO_BIG if event == _CODE_SIZE else _PROTOCOL
                 self.give_up(event, result)
+            else:
+                self._idle(event)
+        if self.is_pinged:  # the last one only [5.5.3]
+            self._between() or self.hold()
         return state[_F_DONE] or None
+
+    def _idle(self, event):
+        # A frame without MQTT: a ping, a pong, or one without bytes.
+        if self.idle <= _MOST_IDLE:
+            self.idle += 1
+        elif self._is_new():
+            self.give_up(_CODE_POLICY, _PROTOCOL)
+            return
+        else:
+            self.is_slow = True
+        if event == _F_PING:
+            self.is_pinged = self.is_busy = True
+            size = self.state[_F_SIZE]
+            self.pong[0] = 0x8A
+            self.pong[1] = size
+            copy(self.pong, 2, self.control, _F_CONTROL, size)
 
     def _closed(self):
         # The client closes: answer with its code [5.5.1].
@@ -210,17 +242,10 @@ class WebSocket(Pipe):
             return False
         if self.is_pinged and not self.left:
             self.is_pinged = False
-            size = self.state[_F_SIZE]
-            own = self.own
-            own[0] = 0x8A
-            own[1] = size
-            at = 0
-            while at < size:
-                own[at + 2] = self.control[_F_CONTROL + at]
-                at += 1
-            self.rest = own
+            self.end = 2 + self.pong[1]
+            copy(self.own, 0, self.pong, 0, self.end)
+            self.rest = self.own
             self.at = 0
-            self.end = 2 + size
             return self.push()
         return True
 

@@ -123,7 +123,7 @@ class TestControl(Case):
         data = frame(packet[:3], fin=False) + frame(b"1", PING) + frame(b"", PONG)
         data += frame(packet[3:5], CONTINUATION, False) + frame(b"2", PING)
         one = self.web.client(data + frame(packet[5:], CONTINUATION))
-        self.assertEqual(sorted(one.frames()), [(BINARY, CONNACK), (PONG, b"1"), (PONG, b"2")])
+        self.assertEqual(sorted(one.frames()), [(BINARY, CONNACK), (PONG, b"2")])
 
     def test_a_pong_that_nobody_asked_for(self):
         one = self.web.client(frame(b"x", PONG) + frame(connect("web")))
@@ -140,6 +140,51 @@ class TestControl(Case):
         self.assertEqual(one.control()[-1], (PONG, b"last"))
         self.web.send(one, frame(PINGREQ), 10)
         self.assertEqual(one.mqtt(), [CONNACK, PINGRESP])
+
+    def test_one_pong_for_the_pings_of_a_turn(self):
+        """It is the last one's [5.5.3], whatever control frame comes behind it, whole or cut."""
+        cut = frame(b"cut", PING)[:-1]
+        for more in (b"", frame(b"unasked", PONG), cut[:3], cut, frame(b"") + cut):
+            one = self.web.client(frame(connect("web")))
+            self.web.send(one, frame(b"first", PING) * 9 + frame(b"last", PING) + more)
+            self.assertEqual(one.control(), [(PONG, b"last")])
+
+    IDLE = (frame(b"", PING), frame(b"x", PING), frame(b"", PONG), frame(b""))
+
+    def test_strangers_send_a_bounded_number_of_frames_without_mqtt(self):
+        for data in self.IDLE:
+            for at_once in (1, 5, 500):
+                one = self.web.client(b"")
+                for _ in range(500 // at_once):
+                    if not one.stream.closed:
+                        self.web.send(one, data * at_once, 2)
+                self.assertEqual(one.code(), 1008)
+                self.assertTrue(len(one.control()) < 35, one.control())
+        for data in self.IDLE:
+            one = self.web.client(data * 20 + frame(connect("web")) + data * 20, turns=20)
+            self.assertEqual(one.mqtt(), [CONNACK])
+
+    def test_a_turn_reads_little_of_strangers_and_of_who_sends_many_of_them(self):
+        self.web = Web(limits=Limits(connections=6, rx_bytes=8192, tx_bytes=8192))
+        self.world = self.web.world
+        one = self.web.client(b"", self.web.stream(read=at_most(5000)))
+        self.assertTrue(self.most(one, frame(b"\x10\xff\x7f") + frame(b"1") * 700) <= 1024)
+        one = self.web.client(frame(connect("web")), self.web.stream(read=at_most(5000)))
+        self.most(one, self.IDLE[1] * 700)
+        self.assertTrue(self.most(one, self.IDLE[1] * 700) <= 1024)
+        self.web.send(one, frame(PINGREQ), 9)
+        self.assertEqual(one.mqtt(), [CONNACK, PINGRESP])
+
+    def most(self, one, data):
+        """How many bytes are read in a turn, at most."""
+        one.stream.sent += data
+        found = 0
+        left = len(one.stream.sent)
+        while left and not one.stream.closed:
+            self.world.turn(1)
+            found = max(found, left - len(one.stream.sent))
+            left = len(one.stream.sent)
+        return found
 
     def test_a_close_frame_is_answered_with_its_code(self):
         for data, code in (
