@@ -47,6 +47,8 @@ _JOB_REST = const(2)
 _JOB_NAME = const(3)
 _JOB_PASSWORD = const(4)
 _JOB_WORK = const(5)
+_JOB_ADDRESS = const(6)
+_JOB_ROUND = const(7)
 
 
 def check(broker, conn, fields):
@@ -78,10 +80,19 @@ def check(broker, conn, fields):
     fields.why = must_wait(broker, conn, name)
     if fields.why:
         return _BUSY if fields.level == 5 else _UNAVAILABLE
-    users.waiting.append([conn, b"", 0, name, password, None])
+    _wait_in_line(users, [conn, b"", 0, name, password, None, _address(broker, conn), 0])
     broker.conns.state[conn] = _VERIFYING
     broker.turn_soon = 1
     return -1
+
+
+def _wait_in_line(users, job):
+    # In each round an address has one login. Who comes joins the round that is on, or the one
+    # after its last.
+    waiting = users.waiting
+    mine = [each[_JOB_ROUND] + 1 for each in waiting if each[_JOB_ADDRESS] == job[_JOB_ADDRESS]]
+    job[_JOB_ROUND] = number = max(mine) if mine else waiting[0][_JOB_ROUND] if waiting else 0
+    waiting.insert(len([each for each in waiting if each[_JOB_ROUND] <= number]), job)
 
 
 def _known(users, name, password):
@@ -131,7 +142,7 @@ def _begin(users, job):
     users.computed += 1
     password = job[_JOB_PASSWORD]
     slot = users.find(job[_JOB_NAME])
-    alike, count, salt, _ = users.made_up(job[_JOB_NAME])  # for each name: all cost the same
+    alike, count, salt, _ = users.made_up(job[_JOB_NAME])  # for each name, also a known one
     if slot != _NONE:
         count, salt = users.iterations[slot], users.field(slot, _SALT, users.salt_bytes[slot])
         alike, salt = slot, None if slot in users.foreign else salt
@@ -190,16 +201,30 @@ def punish(broker, conn, name):
 
 
 def _address(broker, conn):
-    # The key of a client's address, without its port.
+    # The key of a client's address, without its port. Of IPv6 the first 64 bits count, since
+    # whoever has one address has all of them.
     peer = broker.conns.source[conn]
     if isinstance(peer, list):
         peer = peer[0]
     host = b""
     if isinstance(peer, bytearray):  # a struct sockaddr: family, port, address
         host = bytes(peer[:2] + peer[4:])
+        if len(peer) > 27 and 10 in (peer[0], peer[1]):  # and of IPv6: flow, address, scope
+            host = bytes(peer[8:24])
+            host = host[:8] if any(host[:10]) else host  # else of IPv4, mapped
     elif peer:
-        host = peer[0].encode()
+        host = _network(peer[0]).encode()
     return hmac(broker.users.secret, host)
+
+
+def _network(host):
+    if "." in host or ":" not in host:
+        return host
+    first, _, last = host.partition("::")
+    groups = first.split(":")
+    if len(groups) < 4:  # the gap begins here, and has what the last ones leave
+        groups += ["0"] * (8 - len(groups) - len(last.split(":"))) + last.split(":")
+    return ":".join(groups[:4])
 
 
 def _row(users, part, key):

@@ -31,6 +31,10 @@ class User:
     def __hash__(self):
         return hash((self.kind, self.key))
 
+    def kinship(self):
+        """What lines that cost the same have in common."""
+        return self.kind, self.iterations, len(self.salt), self.text.rpartition(b",")[0]
+
 
 def parse(text):
     """The User of a line; ValueError."""

@@ -11,7 +11,7 @@
 # A CONNECT whose password must be computed waits here with all bytes that came behind it; its
 # connection is not read meanwhile. A row of `waiting`, at most one for each connection:
 #     [connection, CONNECT and what follows, length of what follows, user name, password,
-#     work of access/pbkdf2.py]
+#     work of access/pbkdf2.py, key of its address, round]
 # A third of the rows of the table of failures are for addresses, a third for users, a third for
 # wrong passwords; the oldest makes way. access/login.py does all this.
 #
@@ -47,7 +47,9 @@ class Users:
         self.keys = bytearray(n * _USER_BYTES)
         self.foreign = {}  # slot: a user of mosquitto_passwd
         self.secret = os.urandom(_KEY)
-        self.salts = b""  # a secret of the file's keys, so that it is the same after a restart
+        self.salts = b""  # a secret of the file's keys, so that it is the same after a restart;
+        # a reload leaves it: users keep their salts then, too
+        self.usual = _NONE  # the slot whose line costs what most of them cost
         self.of_conn = u16(limits.connections + 1, _NONE)  # the user of each connection
         self.waiting = []
         self.logged = [0, 0]  # for status/log_reasons.py: since when, how many lines about logins
@@ -91,13 +93,13 @@ class Users:
         self.keys[at : at + _KEY] = digest
 
     def made_up(self, name):
-        """For an unknown name: (slot of some user or NONE, iterations, salt, a secret). For one
-        name always the same, and as some user has it, so that it cannot be told from one."""
+        """For an unknown name: (slot of a usual user or NONE, iterations, salt, a secret). For
+        one name always the same, and as most users have it: a name that nobody has must not cost
+        what the one user with many iterations costs."""
         made = pbkdf2.hmac(self.salts, name)
-        names = sorted(self.slot_of)
-        if not names:
+        slot = self.usual
+        if slot == _NONE:
             return _NONE, 4096, made[:16], self.secret
-        slot = self.slot_of[names[made[-1] % len(names)]]
         return slot, self.iterations[slot], made[: self.salt_bytes[slot]], self.secret
 
     def hold(self, conn, buf, at, end, stats, n):

@@ -117,8 +117,20 @@ def _replace(users, rows):
             changed.append(slot)
         _put(users, slot, row)
     keys = sorted([row[3] + row[4] for row in rows if len(row) > 2])
-    users.salts = hmac(b"", b"".join(keys))
+    if not users.salts:
+        users.salts = hmac(b"", b"".join(keys)) if keys else users.secret
+    users.usual = _usual(slot_of, rows)
     return changed
+
+
+def _usual(slot_of, rows):
+    # The slot of a user as most are: they have the same kind of line, iterations, length of salt.
+    kinds = {}
+    for row in sorted(rows, key=lambda row: row[0]):
+        kind = row[1].kinship() if len(row) == 2 else (row[1], len(row[2]))
+        kinds.setdefault(kind, []).append(row[0])
+    names = sorted(kinds.values(), key=lambda names: (-len(names), names[0]))
+    return slot_of[names[0][0]] if names else _NONE
 
 
 def _differs(users, slot, row):

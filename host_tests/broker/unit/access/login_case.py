@@ -67,7 +67,8 @@ class LoginCase(unittest.TestCase):
     def open(self, data, turns=2):
         """A client that has said this."""
         client = Client(Stream())
-        client.stream.peer = self.host, 50123
+        is_name = isinstance(self.host, str)
+        client.stream.peer = (self.host, 50123) if is_name else self.host
         client.send(data)
         self.world.listener.waiting.append(client.stream)
         self.world.turn(turns)

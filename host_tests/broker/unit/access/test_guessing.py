@@ -1,15 +1,34 @@
 """Guessing passwords: what it costs others, what it tells, and how long whoever guesses waits."""
 
+import binascii
+
 import packets5
 import scram_client
-from login_case import ACCEPTED, BAD_LOGIN, GUESS, MUST_WAIT, PENCIL, LoginCase
+from login_case import (
+    ACCEPTED,
+    BAD_LOGIN,
+    FILE,
+    GUESS,
+    KEYS,
+    MUST_WAIT,
+    PENCIL,
+    TURNS,
+    LoginCase,
+)
 from packets import connect, publish, subscribe, text
 
 from slotmq import Broker, Limits, Settings
 from slotmq.access import login
+from slotmq.platform.runtime import MICROPYTHON
 
 WAITS = (0, 10, 20, 40, 80, 80)  # tenths of a second before each guess of a user
 FREE = 8  # rows of each kind in the table of failures, at least
+
+
+def sockaddr6(address):
+    """What MicroPython for Linux has for a client: a struct sockaddr_in6; address: in hex."""
+    data = bytes((10, 0, 0xC3, 0x8B)) + bytes(4) + binascii.unhexlify(address)
+    return bytearray(data + bytes(4))
 
 
 class TestOthers(LoginCase):
@@ -54,6 +73,43 @@ class TestOthers(LoginCase):
         self.host = "192.0.2.8"
         self.assertEqual(self.answer("new", username="other", password=b"pencil"), [ACCEPTED])
 
+    def test_addresses_take_turns(self):
+        """A first login waits for the one that is computed, and for one of each other address:
+        whoever has many waiting, and comes again, comes behind it."""
+        unknown = [0]
+
+        def stranger(host):
+            unknown[0] += 1
+            self.host = host
+            name = f"u{unknown[0]}"
+            return self.open(connect(name, username=name, password=b"x"), turns=1)
+
+        for more in ((), ("198.51.100.1",), ("198.51.100.1", "198.51.100.2")):
+            with self.subTest(more=more):
+                self.start(login_delay_max=0)
+                many = [stranger("192.0.2.7") for _ in range(5 - len(more))]
+                many += [stranger(host) for host in more]
+                self.host = "192.0.2.8"
+                client = self.open(connect("first", **PENCIL), turns=1)
+                while not client.stream.received:
+                    self.world.turn(ms=0)
+                    if many[0].stream.closed:
+                        many[0] = stranger("192.0.2.7")
+                self.assertEqual(client.packets(), [ACCEPTED])
+                self.assertEqual(self.users.computed, 2 + len(more))
+                self.settle()
+
+    def test_an_address_is_served_in_order(self):
+        order = []
+        clients = [
+            self.open(connect(name, username=name, password=b"x"), turns=1) for name in "abcde"
+        ]
+        for _ in range(5 * TURNS):
+            self.world.turn(ms=0)
+            ended = [k for k, each in enumerate(clients) if each.stream.closed]
+            order += [k for k in ended if k not in order]
+        self.assertEqual(order, [0, 1, 2, 3, 4])
+
     def count_slices(self):
         advance = login.advance
         slices = [0]
@@ -92,6 +148,14 @@ class TestEnumeration(LoginCase):
             with self.subTest(name=name):
                 self.assertEqual(self.turns(username=name, password=b"pen"), known)
         self.assertEqual(self.turns(**PENCIL), (known[0], [ACCEPTED]))
+
+    def test_an_unknown_user_costs_what_most_users_cost(self):
+        """One user with many iterations must not make each unknown name cost them."""
+        dear = "dear:200000:" + KEYS.partition(":")[2]
+        for lines in (FILE + dear, dear + "\n" + FILE, FILE.replace("4096", "5000") + dear):
+            self.start(lines)
+            found = {self.users.made_up(b"nobody%d" % k)[1] for k in range(50)}
+            self.assertEqual(found, {5000 if ":5000:" in lines else 4096})
 
     def test_so_it_does_if_it_comes_again_or_must_wait(self):
         for password, code in ((b"pen", BAD_LOGIN), (b"other", MUST_WAIT)):
@@ -185,6 +249,32 @@ class TestDelays(Guesses):
         self.host = "192.0.2.8"
         self.assertEqual(self.answer("a", **PENCIL), [ACCEPTED])
         self.assertEqual(self.users.delayed > 0, True)
+
+    def test_an_address_of_ipv6_is_its_first_64_bits(self):
+        other = "2001:db8:0:2::7"
+        rows = [
+            ("2001:db8:0:1::7", "2001:db8:0:1:ffff:1:2:3", other),
+            ("2001:db8::7", "2001:db8::1:0:0:9", other),
+            ("2001:db8::7:0:0:0:1", "2001:db8:0:7:1::", "2001:db8::7"),
+            ("::1", "::2:0:0:1", "0:0:0:1::1"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::", "2001:db8:1:3::"),
+            ("fe80::1%eth0", "fe80::2%eth0", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "::ffff:192.0.2.1", "::ffff:192.0.2.2"),
+        ]
+        if MICROPYTHON:
+            nets = "01" + "0" * 16, "01" + "a" * 16, "02" + "a" * 16
+            rows.append([sockaddr6("20010db8000000" + net) for net in nets])
+            rows.append([sockaddr6("0" * 20 + "ffffc00002" + end) for end in ("01", "01", "02")])
+        for host, near, far in rows:
+            with self.subTest(host=host):
+                self.start()
+                self.host = host
+                self.fails()
+                self.host = far
+                self.assertEqual(self.answer("a", **PENCIL), [ACCEPTED])
+                self.users.set_verified(self.users.find(b"user"), bytes(32))
+                self.host = near
+                self.assertEqual(self.answer("a", **PENCIL), [MUST_WAIT])
 
     def test_a_user_waits_at_each_address_with_failures(self):
         self.host = "192.0.2.8"

@@ -241,16 +241,35 @@ class TestUnknownUser(unittest.TestCase):
             begin(server, b"nobody")
             self.assertEqual(server.auth(1, SCRAM, final(b"nobody", answer, key=key))[0], REFUSED)
 
-    def test_it_has_what_some_user_has(self):
+    def test_its_salt_is_the_same_after_a_change_of_the_file(self):
+        """A user keeps his, so a name whose salt changes would be none."""
+        for before in ("# nobody\n", f"user:{KEYS}\n"):
+            users = users_of(scratch.write(before))
+            answers = []
+            for content in (before, f"user:{KEYS}\nnew:{KEYS}\n", f"new:{KEYS}\n", before):
+                users_file.load(users, scratch.write(content))
+                server = Scram(users)
+                server.nonce = lambda: SERVER_NONCE
+                answers.append(begin(server, b"nobody")[1])
+            self.assertEqual(answers, answers[:1] * 4)
+        other = Scram(users_of(scratch.write("# nobody\n")))
+        other.nonce = lambda: SERVER_NONCE
+        first = begin(other, b"nobody")[1]
+        other = Scram(users_of(scratch.write("# nobody\n")))
+        other.nonce = lambda: SERVER_NONCE
+        self.assertFalse(begin(other, b"nobody")[1] == first)
+
+    def test_it_has_what_most_users_have(self):
         long = binascii.b2a_base64(bytes(32)).decode().strip()
-        lines = (f"one:{KEYS}", f"two:9999:{long}:{STORED}:{SERVER}")
+        line = f"9999:{long}:{STORED}:{SERVER}"
+        lines = (f"one:{KEYS}", f"two:{line}", f"three:{line}")
         server = Scram(users_of(scratch.write("\n".join(lines))))
         kinds = set()
         for number in range(64):
             _, salt, count = begin(server, b"nobody%d" % number)[1].split(b",")
             kinds.add((len(salt), count))
             server.forget(1)
-        self.assertEqual(kinds, {(26, b"i=4096"), (46, b"i=9999")})
+        self.assertEqual(kinds, {(46, b"i=9999")})
 
     def test_a_user_of_mosquitto_passwd_has_no_keys_for_it(self):
         server = scram()
