@@ -15,7 +15,7 @@ from slotmq_tools.sim.machine import Clock, Listener, Poller
 from slotmq_tools.sim.numbers import Numbers
 from slotmq_tools.sim.trace import Trace
 
-from ..broker.unit.support.invariants import broken
+from ..broker.unit.support.invariants import broken, surface
 from ..broker.unit.support.tables import counts
 from . import convergence
 from .clients import behaviour
@@ -113,6 +113,7 @@ class World:
         self.listener = Listener(self.numbers)
         self.listener.fails = 5 if self.plan.bad_weather > 1 else 0
         self.loop = self.broker.loop = Loop(self.broker, self.poller, self.clock)
+        surface(self.broker)
         self.loop.listeners.add(self.listener, self.listener.accept)
         self.clock.before_asked = self.settle
         self.initial_counts = self.initial_counts or counts(self.broker)

@@ -13,7 +13,7 @@ from slotmq.config.limits import Limits
 from slotmq.config.settings import Settings
 from slotmq.delivery import outgoing, retain, routing
 from slotmq.fast import fast_path, new_packet, send
-from slotmq.platform import ondemand
+from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.protocol.dispatch import FIRST, HANDLERS, receive
@@ -29,6 +29,7 @@ _ENDING = const(3)
 _CONNECTED = const(2)
 _FIVE = const(4)
 _LINGERING = const(5)
+_POLLING = const(-32768)  # of fast/pump_*.py
 _POLICY_DISCONNECT = const(6)
 _LOST = const(9)
 _NOTICE = const(4)
@@ -94,8 +95,8 @@ class Broker:
         # How often each of stats passed timers.CARRY; [7]: how often the zero of now has moved
         # (tables/epoch.py)
         self.carried = i32(8)
-        # The connection whose packets are being handled. None: a callback of the program has run
-        # out of heap, see out_of_memory()
+        # The connection whose packets are being handled. None: a callback or a hook of the program
+        # has raised, see caught()
         self.reading = _NONE
         # While a connection ends because of a packet: what has it, from pkt[_START] to [_END]
         self.wrong = None
@@ -170,19 +171,26 @@ class Broker:
         deliveries = self.deliveries
         sessions = self.sessions
         pending = deliveries.pending
-        while pending[0]:
-            session = pending[pending[0]]
-            pending[0] -= 1
-            deliveries.is_pending[session] = 0
-            conn = sessions.conn[session]
-            if conn == _NONE:
-                continue
-            if self.conns.level[conn] < 5 and not (deliveries.count[7] or sessions.scans[session]):
-                # Mostly that is all. There is no space for it during a chunked send.
-                sessions.progress[session] = self.now
-                if not send(self.tables, session, conn, deliveries.window[0]):
+        conn = _NONE
+        try:
+            while pending[0]:
+                session = pending[pending[0]]
+                pending[0] -= 1
+                deliveries.is_pending[session] = 0
+                conn = sessions.conn[session]
+                if conn == _NONE:
                     continue
-            self.resume(conn)
+                level = self.conns.level[conn]
+                if level < 5 and not (deliveries.count[7] or sessions.scans[session]):
+                    # Mostly that is all. There is no space for it during a chunked send.
+                    sessions.progress[session] = self.now
+                    if not send(self.tables, session, conn, deliveries.window[0]):
+                        continue
+                self.resume(conn)
+        except Exception:  # its buffer may have half a packet
+            if conn != _NONE:
+                self.end(conn, _LOST)
+            raise
 
     def resume(self, conn):
         """Send what waits for space in tx or in the window: a chunked send, deliveries, retained
@@ -196,7 +204,7 @@ class Broker:
                     routing.drain(self, session)
                 if self.sessions.scans[session]:
                     retain.scan(self, session)
-        except MemoryError:  # its buffer may have half a packet
+        except Exception:  # its buffer may have half a packet
             self.end(conn, _LOST)
             raise
 
@@ -226,27 +234,31 @@ class Broker:
         if self._log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before
             ondemand.log_event(self, "ended", conn, reason)
 
-    def out_of_memory(self, failed, conn):
-        """A MemoryError reached the loop: end the connection that it concerns.
+    def caught(self, error, conn):
+        """An exception reached the loop: log and count it, end the connection that it concerns.
 
-        -> True: the program's own callback raised it. failed: the exception if the heap was
-        locked, else None; conn: the connection that the loop served, or -1."""
+        -> True: the program gets it, since its own callback or hook has raised it, or the wait for
+        events. conn: the connection that the loop served; below 0: none."""
+        is_lifted = heap.settle()
+        is_memory = isinstance(error, MemoryError)
         reading = self.reading
-        if reading is None:
-            failed = None
-        elif failed:
-            self.loop.exhausted += 1
-        ondemand.log_event(self, "no_heap", conn, failed)
         self.reading = _NONE
         self.no_commit = 0
-        if reading is None:
-            return True
-        if reading != _NONE:
+        is_programs = reading is None or conn == _POLLING and not is_memory
+        if is_programs or is_memory and is_lifted:
+            error = None  # no defect: with the heap lifted a MemoryError is a refusal
+        elif is_memory:
+            self.loop.exhausted += 1
+        else:
+            self.loop.exceptions += 1
+        if error or is_memory:
+            ondemand.log_event(self, "caught", conn, error)
+        if reading is not None and reading != _NONE:
             conn = reading
-        elif not failed:
-            return
-        if conn >= 0:
-            self.end(conn, _POLICY_DISCONNECT)
+        elif is_programs or not error:
+            return is_programs
+        if 0 <= conn < _NONE:
+            self.end(conn, _POLICY_DISCONNECT if is_memory else _LOST)
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0, options=None):
         """Open a listener; -> its (host, port). OSError where the address is taken.

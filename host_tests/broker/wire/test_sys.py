@@ -31,7 +31,8 @@ subscriptions/count
 retained messages/count
 heap/current
 heap/size
-heap/exhausted"""
+heap/exhausted
+exceptions"""
 LOADS = "messages/received messages/sent publish/received publish/sent bytes/received bytes/sent"
 TABLES = "connections sessions subscriptions nodes retained messages deliveries received"
 TABLES += " reassembly shares aliases"

@@ -10,7 +10,7 @@ from slotmq_tools.sim.flash import PowerCut
 from slotmq_tools.sim.link import Weather
 from slotmq_tools.sim.numbers import Numbers
 
-from ...broker.unit.support.invariants import broken
+from ...broker.unit.support.invariants import broken, surface
 from ..clients.client import Client
 from ..clients.link import Link
 from ..model.model import PromiseBroken
@@ -89,6 +89,7 @@ class End:
         self.poller = Poller(self.numbers)
         self.listener = machine.Listener(self.numbers)
         self.loop = broker.loop = Loop(broker, self.poller, self.clock)
+        surface(broker)
         self.loop.listeners.add(self.listener, self.listener.accept)
         if self.side == HERE:
             dialling.find, dialling.dial = self.all.find, self.all.dial

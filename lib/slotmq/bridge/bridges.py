@@ -39,6 +39,7 @@ _NOTICE = const(4)
 _LOST = const(9)
 _SOON = const(10)  # tenths of a second
 _EMFILE = const(24)
+_SERVED = const(3)  # of Connections.counts
 # Results that are no DISCONNECT of a client: a timeout, the end, RETAIN and QoS not supported
 _OF_SERVERS = (8, 10, 0x9A, 0x9B)
 
@@ -296,7 +297,9 @@ class Bridges:
 
     def event(self, socket):
         """The socket of a Mapped has an event."""
+        counts = self.broker.conns.counts
         for each in self.every:
+            counts[_SERVED] = each.conn
             if each.probe is socket:
                 each.probed()
                 return
@@ -328,7 +331,9 @@ class Bridges:
         if self.broker.loop.stopping:
             return
         heap.lift()
+        counts = self.broker.conns.counts
         for each in self.every:
+            counts[_SERVED] = each.conn
             if self.broker.now >= each.wake or not each.is_up():
                 try:
                     each.step()
@@ -337,6 +342,7 @@ class Bridges:
                     self.broker.end(each.conn, _LOST)
             if each.is_mapped or each.secure:
                 each.stream.go_on()
+        counts[_SERVED] = -1
         heap.drop()
 
     def close(self):

@@ -24,7 +24,18 @@ def peer(broker, conn, fields=None):
 def _ask(broker, conn, hook, args, fields=None):
     if getattr(broker.hooks, "with_peer", False):
         args += (peer(broker, conn, fields),)
-    return hook(*args)
+    return call(broker, hook, *args)
+
+
+def call(broker, hook, *args):
+    """Call a hook of the program, which gets its own exceptions. (Without heap it refuses.)"""
+    try:
+        return hook(*args)
+    except MemoryError:
+        raise
+    except Exception:
+        broker.reading = None  # tells Broker.caught()
+        raise
 
 
 def may_connect(broker, conn, fields):

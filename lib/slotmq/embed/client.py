@@ -143,7 +143,7 @@ class Client:
             return False
         inbox = self._inbox
         pkt = self._pkt
-        out_of_heap = False
+        has_raised = False
         try:
             while n and self.conn is not None:
                 flags = pkt[_FLAGS]
@@ -163,15 +163,15 @@ class Client:
                     if topic_matches(name, 0, len(name), topic, 0, len(topic)):
                         try:
                             callback(topic.decode(), payload, flags >> 1 & 3, flags & 1)
-                        except MemoryError:
-                            out_of_heap = True
+                        except Exception:
+                            has_raised = True
                             raise
                 n = self._whole(0)
         finally:
             if self.conn is not None:
                 self._reply()
-            if out_of_heap:
-                self.interceptor.broker.reading = None  # tells Broker.out_of_memory()
+            if has_raised:
+                self.interceptor.broker.reading = None  # tells Broker.caught()
         return True
 
     def _is_new(self, qos, packet_id):

@@ -110,8 +110,8 @@ class EventHooks:
                         hook(client_id, *who)
                     elif hook:
                         hook(client_id, reason, *who)
-            except MemoryError:
-                broker.reading = None  # tells Broker.out_of_memory()
+            except Exception:
+                broker.reading = None  # tells Broker.caught()
                 raise
             finally:
                 heap.drop()

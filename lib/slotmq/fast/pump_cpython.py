@@ -12,6 +12,7 @@ _TENTH_MS = 100
 _DIRTY_CONNS = 0
 _LAST_MS = 2
 _SERVED = 3
+_POLLING = -32768  # its value until there is an event
 _EACH_TURN = 4
 _WHOLE = 5
 # Positions in heap._state
@@ -37,6 +38,7 @@ def _pump(loop, broker, of_stream, ipoll, serve, drain, flush, ticks_ms, timeout
     conns = loop.conns
     counts = conns.counts
     busy = broker.turn_soon
+    counts[_SERVED] = _POLLING
     for stream, event in ipoll((busy - 1) * _NAP if busy else timeout_ms):
         busy = 1
         counts[_SERVED] = conn = of_stream[stream]

@@ -14,6 +14,7 @@ _TENTH_MS = const(100)
 _DIRTY_CONNS = const(0)
 _LAST_MS = const(2)
 _SERVED = const(3)
+_POLLING = const(-32768)  # its value until there is an event
 _EACH_TURN = const(4)
 _WHOLE = const(5)
 _PENDING_COUNT = const(0)
@@ -41,6 +42,7 @@ def pump(hand, wait):
     k = 1
     state[0] = k + (k << 16)  # of the four bytes: locked once, and locked now
     try:
+        counts[_SERVED] = _POLLING
         k = int(wait)  # TypeError: not before the lock
         busy = int(broker.turn_soon)
         if busy:

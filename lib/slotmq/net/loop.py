@@ -65,6 +65,7 @@ class Loop:
         self.paused = bytearray(broker.conns.slots)  # events that a connection is not polled for
         self.errno = 0  # of the last error of a socket, see bridge/bridges.py
         self.exhausted = 0  # allocations that failed because the heap was locked
+        self.exceptions = 0  # other exceptions that a connection or a message has caused
         broker.flush = self.flush
         broker.write = self.write
         self.at_hand = [self, broker, self.of_stream, poller.ipoll, self._serve, broker.drain,
@@ -107,11 +108,9 @@ class Loop:
         counts[_SERVED] = -1
         try:
             # Disconnect the client that is being read: its stream may be in the middle of a
-            # packet. An error of the program's own callback or hook ends the turn. If the heap was
-            # locked, the error is a defect of the broker.
-            if not isinstance(error, MemoryError) or self.broker.out_of_memory(
-                None if heap.settle() else error, conn
-            ):
+            # packet. What ends a program, an error of its own callback or hook, and one of the
+            # wait for events leave the turn. What else input causes must not end the broker.
+            if not isinstance(error, Exception) or self.broker.caught(error, conn):
                 raise error
         finally:
             heap.unlock()
@@ -273,7 +272,7 @@ class Loop:
             done = (lwip.write(pipe, buf, off, n) if lwip else pipe.write(buf, off, n)) or 0
         except OSError as error:
             done = self._failed(conn, error)
-        except MemoryError:
+        except Exception:
             self.broker.end(conn, _LOST)
             raise
         self.broker.stats[_BYTES_OUT] += done
@@ -307,7 +306,7 @@ class Loop:
                 done = pipes[conn].write(tx, base, n)
         except OSError as error:
             done = self._failed(conn, error)
-        except MemoryError:
+        except Exception:
             broker.end(conn, _LOST)
             raise
         if done == n:

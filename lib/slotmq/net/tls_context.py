@@ -30,7 +30,7 @@ def make_context(own):
     errors, warnings = [], []
     if not ondemand.IS_SMALL:
         own_files = _read(own["certfile"]), _read(own["keyfile"])
-        errors, warnings = ondemand.take("net.x509", 0).check(*own_files)
+        errors, warnings = ondemand.take("platform.x509", 0).check(*own_files)
     # Without those that are weak, keep a key for all connections, or need a shared one
     context.set_ciphers([name for name in context.get_ciphers() if _is_good(name)])
     if own.get("ciphers"):

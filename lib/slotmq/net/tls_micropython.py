@@ -43,6 +43,7 @@ _IPOLL = const(3)  # of Loop.at_hand
 _SERVE = const(4)
 _OUT = const(4)
 _HUP = const(16)
+_SERVED = const(3)  # of Connections.counts
 _LOST = const(9)
 _TIMED_OUT = const(8)
 _CONTENT = const(4096)  # bytes of a record's content on the smallest ports
@@ -156,9 +157,8 @@ class TlsStream:
         return True
 
     def user(self, is_whole):
-        """The common name in the client's certificate; "": it has none."""
-        found = ondemand.take("net.x509", self.owner.loop.broker.now)
-        return found.common_name(self.tls.getpeercert(True) or b"")
+        """The client's certificate in DER."""
+        return self.tls.getpeercert(True)
 
     def close(self):
         self.owner.shaken(self)
@@ -253,7 +253,7 @@ class Tls:
                 return  # in one of the next turns
             self.has_shaken = True
         broker = self.loop.broker
-        conn = self.loop.of_stream[stream]
+        conn = broker.conns.counts[_SERVED] = self.loop.of_stream[stream]
         try:
             if stream.waits:
                 stream.flush()

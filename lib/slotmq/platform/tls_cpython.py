@@ -24,6 +24,7 @@ _IN = 1
 _OUT = 4
 _GONE = 8 | 16 | 32
 _LOST = 9
+_SERVED = 3  # of Connections.counts
 _PIECE = 65536  # bytes of one recv(), and of plaintext in one write()
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 # Short names of what a subject consists of; others keep their long ones
@@ -185,18 +186,23 @@ class TlsStream:
             pass
 
     def user(self, is_whole):
-        """The user that the client's certificate names: its subject as RFC 2253 writes it, or the
-        common name; "": it has none. With a shared key its identity."""
+        """The subject of the client's certificate as RFC 2253 writes it, or the certificate in
+        DER; "", None: it has none. With a shared key its identity."""
         if self.identity:
             return self.identity
-        subject = (self._ssl.getpeercert() or {}).get("subject", ())
-        if is_whole:
+        if not is_whole:
+            return self._ssl.getpeercert(True)
+        try:
+            subject = (self._ssl.getpeercert() or {}).get("subject", ())
             return ",".join("+".join(map(_written, each)) for each in reversed(subject))
-        return dict(pair for each in reversed(subject) for pair in each).get("commonName", "")
+        except (OSError, ValueError):  # some part of it is no text: ssl decodes all of them
+            return ""
 
 
 def _written(pair):
     name, value = pair
+    if isinstance(value, bytes):  # bits, or a sequence
+        raise ValueError
     text = ""
     for at, byte in enumerate(value.encode()):
         one = chr(byte)
@@ -255,6 +261,7 @@ class Tls:
         for fd, event in events:
             stream = self.poller.streams[fd]
             if isinstance(stream, TlsStream):
+                self.loop.conns.counts[_SERVED] = self.loop.of_stream[stream]
                 if stream.why:
                     if shaken and not stream.is_blocked:
                         continue  # in one of the next turns

@@ -1,5 +1,5 @@
 # log_connections.py - log lines about connections: that a client connected, a packet was received,
-# why a connection ended; and about missing heap. (status/log_reasons.py has refusals, and what is
+# why a connection ended; and about exceptions. (status/log_reasons.py has refusals, and what is
 # not MQTT.) Client ids, user names and topics are quoted and escaped, so that no client can forge
 # a line. Loaded on demand; owns nothing; allocates the line.
 import io
@@ -134,20 +134,31 @@ def address(broker, conn):
 
 
 def _place(failed):
-    # The line of the traceback before its last one, as far as the port keeps it.
+    # Where it was raised, as far as the port keeps that. Not its text, which may have a client's
+    # bytes in it.
+    if not MICROPYTHON:
+        at = __import__("traceback").extract_tb(failed.__traceback__)[-1]
+        return "%s:%d, in %s" % (at.filename, at.lineno, at.name)
     out = io.StringIO()
-    if MICROPYTHON:
-        sys.print_exception(failed, out)
-    else:
-        __import__("traceback").print_exception(failed, file=out)
-    return (["unknown place"] + out.getvalue().split("\n")[1:-2])[-1].strip()
+    sys.print_exception(failed, out)
+    place = "unknown place"
+    for line in out.getvalue().split("\n")[1:]:
+        if line[:7] != "  File ":
+            break
+        place = line.strip()
+    return place
 
 
-def no_heap(broker, conn, failed):
-    """A MemoryError was raised. failed: the exception, if the heap was locked. If that has left
-    the journal incomplete, set it as full, and log that once until it can be written again."""
-    if failed and broker._log_mask & _ERROR:
-        broker.log(_ERROR, "MemoryError with the heap locked, a defect: %s." % _place(failed))
+def caught(broker, conn, failed):
+    """An exception has ended a turn. failed: the exception if it is a defect, else None: the heap
+    was used up. If that has left the journal incomplete, set it as full, and log that once until
+    it can be written again."""
+    is_memory = failed is None or isinstance(failed, MemoryError)
+    if failed and broker._log_mask & _ERROR and (conn >= 0 or _is_rare(broker.loop)):
+        name = type(failed).__name__ + (" with the heap locked" if is_memory else "")
+        broker.log(_ERROR, "%s, a defect: %s." % (name, _place(failed)))
+    if not is_memory:
+        return
     journal = broker.journal
     if not journal or journal.whole:
         return
@@ -159,3 +170,9 @@ def no_heap(broker, conn, failed):
     waits = journal.always
     then = "all clients wait until that changes" if waits else "nothing new is promised"
     broker.log(_WARNING, "The journal: no heap is left, %s." % then)
+
+
+def _is_rare(loop):
+    # It may come back in each turn: the 1st, the 2nd, the 4th, the 8th is logged.
+    n = loop.exhausted + loop.exceptions
+    return not n & (n - 1)

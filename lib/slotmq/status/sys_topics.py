@@ -15,8 +15,8 @@ from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
-_FIRST_SLOTS = const(25)  # rows of SLOTS, three a line
-_FIRST_JOURNAL = const(58)
+_FIRST_SLOTS = const(26)  # rows of SLOTS, three a line
+_FIRST_JOURNAL = const(59)
 _EPOCH = const(259200000)  # tenths of a second, as in net/timers.py
 _MINUTES = (1, 5, 15)  # as in status/sys_state.py
 # The names of those in status/sys_state.py
@@ -48,6 +48,7 @@ retained messages/count .retained
 heap/current .heap
 heap/size .size
 heap/exhausted loop.exhausted
+exceptions loop.exceptions
 """
 # slots/<name>/high and /refused: a table's high-water mark and refusals; /limit: the limit of
 # that name

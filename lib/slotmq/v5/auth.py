@@ -82,7 +82,8 @@ def _ask(broker, conn, method, data):
     # Ask the hook; the Scram under the rules of access/login.py.
     hook = broker.five.hook(broker)
     if hook is not broker.five.scram:
-        return hook.auth(conn, method, data)
+        asking = ondemand.take("embed.asking", broker.now)
+        return asking.call(broker, hook.auth, conn, method, data)
     users = broker.users
     login = users.login(broker)
     if conn in hook.exchanges:

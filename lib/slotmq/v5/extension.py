@@ -208,7 +208,11 @@ class Version5:
         self.aliases.forget(conn)
         if conn in self.exchanges:
             del self.exchanges[conn]
-            self.hook(broker).forget(conn)
+            hook = self.hook(broker)
+            if hook is self.scram:
+                hook.forget(conn)
+            else:
+                ondemand.take("embed.asking", broker.now).call(broker, hook.forget, conn)
 
     def tick(self, broker):
         """Called several times a second: end sessions and lingers that are due, publish wills."""

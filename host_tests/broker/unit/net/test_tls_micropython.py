@@ -80,6 +80,7 @@ class Loop:
     def __init__(self):
         self.poller = self.broker = self.conns = self.listeners = self.limits = self
         self.tx = bytearray(5000)
+        self.counts = [0] * 4
         self.of_stream = {}
         self.at_hand = [self, self, self.of_stream, self.inner_ipoll]
         self.callbacks = []

@@ -6,6 +6,7 @@
 #
 # The loop runs with MicroPython's heap locked. These fakes allocate, so they lift the lock as an
 # application's callback does.
+from invariants import surface
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, read_publish, split
 
 from slotmq.net.loop import Loop
@@ -156,6 +157,7 @@ class World:
         self.listener = Listener()
         self.exhausted = 0  # allocations with the heap locked that a test causes; None: any number
         broker.loop = self.loop = Loop(broker, self.poller, self.clock)
+        surface(broker)
         self.loop.listeners.add(self.listener, self.listener.accept)
 
     def turn(self, times=1, ms=1):

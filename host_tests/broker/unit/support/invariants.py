@@ -8,6 +8,12 @@ _VACANT = 0  # state of a connection
 _LEAVING = (3, 5)  # ending, lingering
 
 
+def surface(broker):
+    """Exceptions leave the turn. (The loop would log them, and end the connection.)"""
+    caught = broker.caught
+    broker.caught = lambda error, conn: not isinstance(error, MemoryError) or caught(error, conn)
+
+
 def broken(broker):
     """The relations that do not hold, as texts."""
     wrong = []

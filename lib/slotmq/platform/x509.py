@@ -1,5 +1,5 @@
-# x509.py - what a certificate in DER says [RFC 5280, 4.1], on MicroPython: the name of a
-# client; and, in a large heap, whether a server's has the right dates and key. On a board deploy
+# x509.py - what a certificate in DER says [RFC 5280, 4.1]: the name of a client; and, on
+# MicroPython in a large heap, whether a server's has the right dates and key. On a board deploy
 # has looked at these. Loaded on demand; owns nothing. Control plane: allocates.
 import binascii
 import time
@@ -7,7 +7,9 @@ import time
 from slotmq.platform.runtime import const
 
 _COMMON_NAME = b"\x06\x03\x55\x04\x03"  # its object identifier, in DER
-_BMP = const(0x1E)  # a text of two bytes for each character
+_TEXTS = (0x0C, 0x13, 0x16)  # UTF8String, PrintableString, IA5String
+_LATIN = const(0x14)  # TeletexString, as OpenSSL reads it
+_WIDE = {0x1E: 2, 0x1C: 4}  # BMPString, UniversalString: bytes of a character
 _SEQUENCE = const(0x30)
 _UTC_TIME = const(0x17)  # a date whose year has two digits
 _YEAR = const(2025)  # before it a clock is not set
@@ -18,9 +20,15 @@ _FIELD_KEY = const(5)
 
 
 def common_name(der):
-    """The first common name in the subject of a certificate; "": none."""
-    if not der:
+    """The first common name in the subject of a certificate; "": none, or no text. A CA may have
+    signed anything."""
+    try:
+        return _common_name(der) if der else ""
+    except (IndexError, ValueError):
         return ""
+
+
+def _common_name(der):
     _, at, end = _field(der, _FIELD_SUBJECT)
     while at < end:  # sets of pairs of an identifier and a text
         _, inner, at = _next(der, at)
@@ -80,10 +88,19 @@ def _warnings(der):
 
 
 def _text(kind, data):
-    try:
-        return (data[1::2] if kind == _BMP else data).decode()
-    except UnicodeError:
-        return ""
+    # ValueError: it is no text.
+    if kind in _TEXTS:
+        return data.decode()
+    width = 1 if kind == _LATIN else _WIDE[kind] if kind in _WIDE else 0
+    if not width or len(data) % width:
+        raise ValueError
+    text = ""
+    for at in range(0, len(data), width):
+        number = int.from_bytes(data[at : at + width], "big")
+        if 0xD800 <= number < 0xE000 or number > 0x10FFFF:
+            raise ValueError
+        text += chr(number)
+    return text
 
 
 def _field(der, n):
@@ -98,6 +115,8 @@ def _next(der, at):
     size = der[at + 1]
     begin = at + 2
     if size & 0x80:
+        if size > 0x83:
+            raise ValueError
         begin += size & 0x7F
         size = int.from_bytes(der[at + 2 : begin], "big")
     return der[at], begin, begin + size
