@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from . import boards
-from .errors import ToolError, shown
+from .errors import ToolError, shown, shown_lines
 from .run import daemon, launcher, orders
 from .run import small as little
 
@@ -69,8 +69,12 @@ class _Slotmq(click.Group):
         try:
             return super().invoke(ctx)
         except ToolError as error:
-            lines = map(shown, str(error).split("\n"))
-            raise click.ClickException("\n".join(lines)) from None
+            raise click.ClickException(shown_lines(str(error))) from None
+        except BrokenPipeError:
+            raise  # who reads the output has seen enough
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(shown(f"{where}{error.strerror or error}")) from None
         except ModuleNotFoundError as error:
             name = ctx.invoked_subcommand or _RUN
             _, _, extra = _LATER.get(name, ("", "", "deploy"))

@@ -18,6 +18,11 @@ def shown(value: object) -> str:
     return "".join(one if one.isprintable() else _escaped(one) for one in text)
 
 
+def shown_lines(text: str) -> str:
+    """The same of each line."""
+    return "\n".join(map(shown, text.split("\n")))
+
+
 def _escaped(one: str) -> str:
     return one.encode("unicode_escape").decode()
 

@@ -7,6 +7,7 @@ import click
 
 from . import passwd
 from .deploy.options import ask_password, piped_password
+from .errors import shown
 
 
 @click.command("passwd")
@@ -60,7 +61,7 @@ def change_password(
             here = stack.enter_context(users.edited(line, str(file)))
         if user is None:
             for name, kind in passwd.users(here):
-                click.echo(f"{name}  ({kind})")
+                click.echo(f"{shown(name)}  ({kind})")
         elif delete:
             passwd.delete(here, user)
             click.echo(f"{user} deleted from {file}")

@@ -74,8 +74,8 @@ def _write(coming: Path, contents: dict[str, bytes]) -> None:
         target.touch(0o600)
         _write_synced(target, content)
     listed = json.dumps({"files": list(contents)}, indent=2) + "\n"
-    _write_synced(coming / "list", listed.encode())
-    (coming / "list").replace(coming / LIST)  # from here on the new backup is complete
+    _write_synced(coming / NEXT, listed.encode())  # a name that no file of a board has
+    (coming / NEXT).replace(coming / LIST)  # from here on the new backup is complete
 
 
 def _write_synced(file: Path, content: bytes) -> None:

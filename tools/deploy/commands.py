@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from .. import boards, passwd
+from ..errors import shown, shown_lines
 from . import backup as copies
 from . import copying, link_options, repl, steps, users
 from .mqtt_client import Login
@@ -175,7 +176,7 @@ def deploy(
             who = _login(user, secret, is_new)
         who = replace(who, cafile=cafile)
         order = replace(order, network=replace(network, password=password), login=who)
-        steps.deploy(order, board_repl, click.echo, erase)
+        steps.deploy(order, board_repl, lambda text: click.echo(shown_lines(text)), erase)
 
 
 @click.command()
@@ -228,7 +229,7 @@ def backup(folder: Path, device: str | None, restore: bool) -> None:
         finally:
             line.reset()
     action = "written from" if restore else "saved in"
-    click.echo(f"{len(names)} files {action} {folder}: {', '.join(names)}")
+    click.echo(f"{len(names)} files {action} {folder}: {', '.join(map(shown, names))}")
     time.sleep(0.1)  # until the serial port has sent the reset
 
 

@@ -6,12 +6,14 @@ region, which `slotmq inspect` reads. Erased pieces are not transferred.
 
 from binascii import a2b_base64, b2a_base64
 from importlib import resources
+from typing import Any
 
 from ..errors import ToolError
 from .repl import Repl
 
 _ERASE = 6  # MP_BLOCKDEV_IOCTL_BLOCK_ERASE
 _PIECE = 1024  # bytes of one line
+_LARGEST = 256 << 20
 _MAGIC = b"slotmqJ"  # at the beginning of a block's header; each block has two headers
 _FIND = """
 import json
@@ -46,9 +48,17 @@ print(count)
 """
 
 
+def _is_region(found: Any) -> bool:
+    """None, or a number of blocks and their size, of no more flash than there are chips with."""
+    if found is None:
+        return True
+    numbers = isinstance(found, tuple) and len(found) == 2 and {*map(type, found)} == {int}
+    return numbers and min(found) > 0 and found[0] * found[1] <= _LARGEST
+
+
 def read(repl: Repl) -> bytes | None:
     """The whole region; None: the board has none. ToolError: the transfer was damaged."""
-    found = repl.value(_FIND)
+    found = repl.value(_FIND, _is_region)
     if found is None:
         return None
     blocks, size = found
@@ -68,7 +78,7 @@ def read(repl: Repl) -> bytes | None:
 
 def write(repl: Repl, content: bytes) -> None:
     """Write what read() has read. ToolError: the board has no region of this size."""
-    blocks, size = repl.value(_FIND) or (0, 0)
+    blocks, size = repl.value(_FIND, _is_region) or (0, 0)
     if blocks * size != len(content):
         raise ToolError(
             f"the copy of the journal has {len(content):,} bytes, the board's region in raw flash"
@@ -89,5 +99,5 @@ def erase(repl: Repl, board: str) -> int:
     Uses this computer's region.py of `board`, since the board's own one may be unusable."""
     source = resources.files("slotmq_boards").joinpath(board, "region.py").read_text()
     repl.run(f"{source}\ntry:\n region = region()\nexcept (ImportError, OSError):\n region = None")
-    count: int = repl.value(_CLEAR)
+    count: int = repl.value(_CLEAR, lambda found: isinstance(found, int))
     return count

@@ -5,6 +5,7 @@ and refuses a firmware with another version.
 """
 
 from collections.abc import Collection
+from typing import Any
 
 from slotmq import __version__
 
@@ -29,9 +30,13 @@ print(found)
 """
 
 
+def _are_names(found: Any) -> bool:
+    return isinstance(found, dict) and {*map(type, [*found, *found.values()])} <= {str}
+
+
 def packages(repl: Repl) -> dict[str, str]:
     """The members of PACKAGES in the board's firmware, with their versions ("": it has none)."""
-    found: dict[str, str] = repl.value(_FIND)
+    found: dict[str, str] = repl.value(_FIND, _are_names)
     return dict(sorted(found.items()))
 
 

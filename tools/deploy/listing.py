@@ -8,6 +8,7 @@ import ast
 from contextlib import suppress
 from typing import Any
 
+NO_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _WALK = """
 import os
 def walk(folder):
@@ -46,7 +47,7 @@ def literals(text: str) -> list[Any]:
     """The values of all lines that are Python literals."""
     found = []
     for line in text.splitlines():
-        with suppress(ValueError, SyntaxError):
+        with suppress(*NO_LITERAL):
             found.append(ast.literal_eval(line))
     return found
 
@@ -54,5 +55,6 @@ def literals(text: str) -> list[Any]:
 def by_path(text: str) -> dict[str, Any] | None:
     """Parse the output of HASHES or SIZES: a hash or a size by path; None: lines are missing."""
     found = literals(text)
-    files = [each for each in found if isinstance(each, tuple) and len(each) == 2]
+    files = [each for each in found if isinstance(each, tuple) and len(each) == 2
+             and isinstance(each[0], str) and isinstance(each[1], str | int)]  # fmt: skip
     return dict(files) if found and found[-1] == len(files) else None

@@ -5,6 +5,7 @@ mpremote implements the protocol. A device is whatever mpremote accepts: a seria
 """
 
 import io
+import struct
 import time
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator
@@ -16,13 +17,15 @@ from mpremote.transport import TransportError, TransportExecError
 from mpremote.transport_serial import SerialTransport
 from serial.tools import list_ports
 
-from ..errors import ToolError
+from ..errors import ToolError, shown
 from . import listing
 from .board_files import NEW
 
 _ATTEMPTS = 3
 _TIMEOUT_S = 120  # of a command; a board may have much to compile
 _REOPEN_S = 20  # how long a USB port may be missing while its board starts
+_MOST, _MOST_S = 256 << 20, 3600  # bytes and seconds of a command
+_LINE = 65536  # bytes; what goes on without an end is shown in such pieces
 _CHUNK = 1536  # bytes; they are sent in base64, a third longer
 _POLL_S = 0.2
 _MAKE_FOLDER = "import os\ntry:\n os.mkdir({path!r})\nexcept OSError: pass"
@@ -75,17 +78,19 @@ class Repl:
                 _ATTEMPTS if retry else 1,
             )
         except (TransportError, serial.SerialException, OSError) as error:
-            raise ToolError(f"{self.device}: the board stopped answering ({error})") from None
+            raise ToolError(
+                f"{self.device}: the board stopped answering ({_last(error)})"
+            ) from None
         if errors:
-            last = errors.decode(errors="replace").strip().splitlines()[-1]
-            raise ToolError(f"the board: {last}")
+            raise ToolError(f"the board: {_last(errors.decode(errors='replace'))}")
         text: str = output.decode(errors="replace")
         return text
 
-    def value(self, code: str) -> Any:
-        """Run code that changes nothing; -> the last Python literal that it prints."""
+    def value(self, code: str, fits: Callable[[Any], bool] = lambda _: True) -> Any:
+        """Run code that changes nothing; -> the last Python literal that it prints. ToolError:
+        there is none, or it does not fit."""
         found = listing.literals(self.run(code, retry=True))
-        if not found:
+        if not (found and fits(found[-1])):
             raise self._unreadable()
         return found[-1]
 
@@ -120,14 +125,14 @@ class Repl:
                 self._write(path, content)
                 return
             except TransportExecError as error:
-                reason = (error.error_output.strip().splitlines() or ["failed"])[-1]
                 raise ToolError(
-                    f"{path}: cannot be written ({reason}): `slotmq deploy --erase` frees space"
+                    f"{path}: cannot be written ({_last(error.error_output)}):"
+                    " `slotmq deploy --erase` frees space"
                 ) from None
             except (TransportError, serial.SerialException, OSError) as error:
                 if not left:
                     raise ToolError(
-                        f"{path}: the board stopped answering during the write ({error})"
+                        f"{path}: the board stopped answering during the write ({_last(error)})"
                     ) from None
                 self._reopen()
                 self._enter()
@@ -152,8 +157,8 @@ class Repl:
                 lambda: self._transport.fs_readfile(path), _ATTEMPTS
             )
         except (OSError, TransportError) as error:
-            raise ToolError(f"{path}: cannot be read from the board ({error})") from None
-        except (ValueError, SyntaxError):
+            raise ToolError(f"{path}: cannot be read from the board ({_last(error)})") from None
+        except listing.NO_LITERAL:
             raise self._unreadable() from None
         return bytes(content)
 
@@ -169,7 +174,9 @@ class Repl:
                 self._transport.enter_raw_repl(soft_reset=False)
             self._transport.exec_raw_no_follow("import machine; machine.reset()")
         except (TransportError, serial.SerialException, OSError) as error:
-            raise ToolError(f"{self.device}: the board stopped answering ({error})") from None
+            raise ToolError(
+                f"{self.device}: the board stopped answering ({_last(error)})"
+            ) from None
 
     def lines(self, seconds: float) -> Iterator[str]:
         """The lines that the board prints, for at most so many seconds."""
@@ -189,10 +196,14 @@ class Repl:
                     raise
                 self._reopen()
                 self._enter()
+            except struct.error:  # mpremote: half of an answer
+                raise self._unreadable() from None
 
     @contextmanager
     def _busy(self) -> Iterator[None]:
         self._is_busy = True
+        self._transport.serial.left = _MOST
+        self._transport.serial.end = time.monotonic() + _MOST_S
         yield
         self._is_busy = False
 
@@ -218,6 +229,11 @@ class Repl:
         )
 
 
+def _last(said: object) -> str:
+    # The last line of an error, which of a traceback is what went wrong
+    return ([line for line in str(said).splitlines() if line.strip()] or ["an error"])[-1]
+
+
 def read_lines(
     line: Callable[[], Any], reopen: Callable[[], None], seconds: float
 ) -> Iterator[str]:
@@ -233,8 +249,10 @@ def read_lines(
             continue
         received += piece
         *whole, received = received.split(b"\n")
+        if len(received) > _LINE:
+            whole, received = [*whole, received], b""
         for text in whole:
-            yield text.decode(errors="replace").rstrip("\r")
+            yield shown(text.decode(errors="replace").rstrip("\r"))
 
 
 class Listener:
@@ -279,9 +297,39 @@ def _open_port(device: str) -> Any:
 def _open_transport(device: str, wait: int = 0) -> Any:
     try:
         with redirect_stdout(io.StringIO()):  # it prints how long it waits
-            return SerialTransport(device, baudrate=115200, wait=wait)
+            made = SerialTransport(device, baudrate=115200, wait=wait)
     except (TransportError, serial.SerialException, OSError) as error:
         raise ToolError(_open_error(device, error)) from None
+    made.serial = _Bounded(made.serial)
+    return made
+
+
+class _Bounded:
+    """A serial line from which a command reads no more than so many bytes, for so long: a board
+    that prints without end is not waited for, nor is one that says half a word."""
+
+    left, end = 0, 0.0
+
+    def __init__(self, line: Any) -> None:
+        self.__dict__["_line"] = line
+        self._line.timeout = _TIMEOUT_S
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._line, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("left", "end"):
+            self.__dict__[name] = value
+        else:
+            setattr(self._line, name, value)
+
+    def read(self, size: int = 1) -> Any:
+        found = self._line.read(size)
+        if self.end:
+            self.left -= len(found)
+            if self.left < 0 or time.monotonic() > self.end:
+                raise ToolError("the board prints without end")
+        return found
 
 
 def _open_error(device: str, error: Exception) -> str:

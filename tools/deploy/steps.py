@@ -230,9 +230,25 @@ def _report(
         say(f"--time '{TIME_TOPIC}' has no effect without `remote_admin true` in slotmq.conf")
 
 
+def _is_probe(found: Any) -> bool:
+    kinds = (str, tuple, int, str, int, int, list)
+    if not isinstance(found, tuple) or len(found) not in (len(kinds), len(kinds) + 2):
+        return False
+    if not all(isinstance(each, kind) for each, kind in zip(found, kinds, strict=False)):
+        return False
+    words = {*map(type, found[6])} <= {str}
+    areas = found[8] if found[7:] else [(0, 0, 0)]
+    numbers = [*found[1], found[4], found[5], *found[7:8]]
+    shaped = isinstance(areas, list) and all(isinstance(a, tuple) and len(a) > 2 for a in areas)
+    if not (words and shaped and areas):
+        return False
+    numbers += [number for area in areas for number in area]
+    return all(type(each) is int and 0 <= each < 1 << 32 for each in numbers) and found[4] > 0
+
+
 def probe(repl: Repl) -> Facts:
     """Query the board. ToolError: it does not run MicroPython."""
-    name, version, kind, machine, heap, flash, drivers, *system = repl.value(_PROBE)
+    name, version, kind, machine, heap, flash, drivers, *system = repl.value(_PROBE, _is_probe)
     if system:
         heap = esp32_memory.space(system[0], heap, system[1], _FOR_WIFI)
     if name != "micropython":

@@ -7,8 +7,10 @@ import ast
 import posixpath
 from binascii import a2b_base64
 from collections.abc import Iterator
-from typing import Protocol
+from contextlib import suppress
+from typing import Any, Protocol
 
+from ..deploy.listing import NO_LITERAL
 from ..errors import ToolError
 from .manifest import Copy
 from .segments import HEADER_SIZE, Header, NotASegment, header, scan
@@ -16,6 +18,7 @@ from .segments import HEADER_SIZE, Header, NotASegment, header, scan
 _CONF = "/slotmq.conf"
 _KEY = "record_location"
 _DEFAULT = "record"  # of that key
+_UNREADABLE = "its answer is unreadable, or other output is mixed into it: try again"
 _PIECE = 6144  # bytes a call: what is printed has its place in a board's heap line by line
 _LINE = 768
 _WHERE = """
@@ -74,7 +77,7 @@ class Files:
         """The headers of all segments; what is none is told of in `refused`."""
         for printed in self._line.run(_LIST.format(folder=self._folder, header=HEADER_SIZE)
                                       ).splitlines():  # fmt: skip
-            path, size, beginning = ast.literal_eval(printed)
+            path, size, beginning = _literal(printed, str, int, bytes)
             try:
                 self.paths[header(beginning)] = path, size
             except NotASegment as error:
@@ -87,9 +90,13 @@ class Files:
     def fetch(self, segment: Header, begin: int) -> Iterator[bytes]:
         """A segment's bytes from `begin` on, in order."""
         path, size = self.paths[segment]
+        size = min(size, segment.size + 1)  # a byte more than that tells that there is more
         while begin < size:
             code = _READ.format(path=path, begin=begin, length=_PIECE, line=_LINE)
-            piece = b"".join(a2b_base64(text) for text in self._line.run(code).splitlines())
+            try:
+                piece = b"".join(a2b_base64(text) for text in self._line.run(code).splitlines())
+            except ValueError:
+                raise ToolError(f"{path}: {_UNREADABLE}") from None
             if not piece:
                 raise ToolError(f"{path}: ends at {begin} of {size} bytes")
             begin += len(piece)
@@ -115,10 +122,21 @@ class Files:
         self._line.remove([self.paths[each][0] for each in segments])
 
 
+def _literal(printed: str, *kinds: type) -> Any:
+    """The values that a line prints, of these kinds; ToolError: it does not."""
+    with suppress(*NO_LITERAL):
+        found = ast.literal_eval(printed)
+        found = found if isinstance(found, tuple) else (found,)
+        if len(found) == len(kinds) and all(map(isinstance, found, kinds)):
+            return found
+    raise ToolError(f"the board: {_UNREADABLE}")
+
+
 def _location(line: Line) -> str:
     """Where the board's broker records to; on a board the current folder is the root."""
     found = _DEFAULT
     for printed in line.run(_WHERE.format(conf=_CONF, key=_KEY)).splitlines():
-        words = ast.literal_eval(printed).strip().split(None, 1)
+        (text,) = _literal(printed, str)
+        words = text.strip().split(None, 1)
         found = words[1] if len(words) > 1 else found
     return posixpath.join("/", found).rstrip("/")

@@ -61,16 +61,11 @@ _duration = _Duration(0, 1e8)
 
 
 class OneLine(click.Group):
-    """Prints an error of the system, of Spark or of a damaged file as one line, like others."""
+    """Prints an error of Spark or of a damaged file as one line, like others."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # who reads the output has seen enough
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            raise ToolError(f"{where}{error.strerror or error}") from None
         except Exception as error:
             whose, _, _ = type(error).__module__.partition(".")
             if whose not in _NAMES:

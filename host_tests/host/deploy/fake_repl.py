@@ -46,7 +46,7 @@ class FakeRepl:
         self.resets = 0
         self.steps_left = 10**6  # writes and removes until the cable is pulled
 
-    def value(self, code: str) -> Any:
+    def value(self, code: str, _fits: object) -> Any:
         if "region.ioctl" in code:
             return None if "json" in code else 0  # the board has no raw flash
         if ".frozen" in code:

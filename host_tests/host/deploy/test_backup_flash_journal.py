@@ -55,7 +55,7 @@ class Line:
             output += piece
         return output[:-1].decode()
 
-    def value(self, code: str) -> Any:
+    def value(self, code: str, _fits: object) -> Any:
         return ast.literal_eval(self.run(code))
 
     def remove(self, paths: list[str]) -> None:
@@ -173,7 +173,7 @@ def test_erase_without_a_region(line: Any) -> None:
 @pytest.mark.parametrize("printed", ["AAAA\n", "\n\n\nAAA\n", "\n\n\nI (12) wifi: up\n"])
 def test_an_incomplete_block_is_an_error(printed: str) -> None:
     class Half:
-        def value(self, _code: str) -> tuple[int, int]:
+        def value(self, _code: str, _fits: object) -> tuple[int, int]:
             return 1, BLOCK
 
         def run(self, _code: str) -> str:
