@@ -8,10 +8,12 @@
 # All files are checked before a rule is changed, and all errors are reported. A last line without
 # a line end is an error, since a file that was cut within a line could allow more than the whole
 # one. The rules of each row (access/acl.py) are counted, and then put where the row has its place.
+# A reload makes them in a table beside the old one, so that it has all or none if memory ends.
 # Loaded for the start and for a reload; owns nothing; allocates.
 from slotmq.config.settings import ConfError
-from slotmq.fast import filter_ok, utf8_ok
+from slotmq.fast import copy, filter_ok, utf8_ok
 from slotmq.platform import ondemand
+from slotmq.platform.arrays import i32
 from slotmq.platform.runtime import const
 
 _MOST_ERRORS = const(20)
@@ -22,29 +24,55 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def load(acl):
-    """Replace the rules by those of the files. ConfError: one is bad, and nothing changed."""
+    """Make the rules of a start. ConfError: a file is bad."""
     files = [_Rules(acl, path) for path in acl.files]
     check(acl, files)
-    _put(acl, files)
+    _make(acl, acl, files)
+
+
+def _replace(acl):
+    # ConfError: a file is bad; MemoryError; then nothing has changed.
+    files = [_Rules(acl, path) for path in acl.files]
+    count, size = check(acl, files)
+    owners = acl.owners
+    owners.drop_unused()  # so that nothing but add() changes them now
+    kept = list(owners.names), owners.refs[:]
+    try:
+        made = _Table(len(acl.first), count, size)
+        _make(made, acl, files)
+    except MemoryError:
+        for slot in range(owners.slots):
+            owners.names[slot] = kept[0][slot]
+            owners.refs[slot] = kept[1][slot]
+        raise
+    # Nothing is allocated from here on.
+    acl.count = made.count
+    copy(acl.text, 0, made.text, 0, size)
+    copy(acl.access, 0, made.access, 0, count)
+    for rule in range(count):
+        acl.end[rule] = made.end[rule]
+    for row in range(len(acl.first)):
+        acl.first[row] = made.first[row]
 
 
 def reload(acl):
-    """The same while the broker runs; all sessions are checked against the new rules."""
+    """Replace the rules while the broker runs; all sessions are checked against the new ones."""
     broker = acl.broker
     try:
-        load(acl)
-    except ConfError as error:
+        recheck = ondemand.take("access.recheck_sessions", broker.now)  # before anything changes
+        _replace(acl)
+    except (ConfError, MemoryError) as error:
         if broker._log_mask & _ERROR:
-            broker.log(_ERROR, "The old rules stay: %s" % error)
+            broker.log(_ERROR, "The old rules stay: %s" % (str(error) or "too little memory"))
         return
     broker.subscriptions.forget_routes()
-    ondemand.take("access.recheck_sessions", broker.now).every_session(broker)
+    recheck.every_session(broker)
     if broker._log_mask & _NOTICE:
         broker.log(_NOTICE, "Read %s: %d rules." % (", ".join(acl.files), acl.count))
 
 
 def check(acl, files):
-    """ConfError, with all that is wrong."""
+    """How many rules there are, and their bytes. ConfError, with all that is wrong."""
     errors = []
     names = []
     count = size = 0
@@ -71,15 +99,27 @@ def check(acl, files):
             errors.append(what % (", ".join(acl.files), limit, n, most))
     if errors:
         raise ConfError("\n".join(errors))
+    return count, size
 
 
-def _put(acl, files):
+class _Table:
+    """What access/acl.py has of rules."""
+
+    def __init__(self, rows, count, size):
+        self.first = i32(rows)
+        self.access = bytearray(count)
+        self.end = i32(count)
+        self.text = bytearray(size)
+
+
+def _make(table, acl, files):
     owners = acl.owners
     rows = acl.rows
-    first = acl.first
+    first = acl.first  # of the old rules
     for row in range(len(first) - 1):
         if first[row] < first[row + 1] and row % rows < owners.slots:
             owners.refs[row % rows] -= 1
+    first = table.first
     # Of each row and of its denials and its other rules: how many there are, and their bytes;
     # then where the next one goes
     rules = [0] * (2 * (len(first) - 1))
@@ -96,13 +136,13 @@ def _put(acl, files):
             first[bucket >> 1] = count
         rules[bucket], count = count, count + rules[bucket]
         texts[bucket], size = size, size + texts[bucket]
-    acl.count = first[-1] = count
+    table.count = first[-1] = count
     for bucket, access, text in _placed(acl, files):
         at = texts[bucket]
         texts[bucket] = end = at + len(text)
-        acl.text[at:end] = text
-        acl.access[rules[bucket]] = access
-        acl.end[rules[bucket]] = end
+        table.text[at:end] = text
+        table.access[rules[bucket]] = access
+        table.end[rules[bucket]] = end
         rules[bucket] += 1
 
 

@@ -52,14 +52,15 @@ class Owners:
         names = self.names
         if name not in names:
             if None not in names:
-                self._drop_unused()
+                self.drop_unused()
             if None not in names or len(name) > self.most:
                 self.refused += 1
                 return _NONE
             names[names.index(None)] = name
         return names.index(name)
 
-    def _drop_unused(self):
+    def drop_unused(self):
+        """Forget the names that nothing refers to any more."""
         for session in range(self.sessions.slots):  # sessions that have ended
             if not self.sessions.used(session):
                 self.free(session)

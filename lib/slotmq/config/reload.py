@@ -20,8 +20,8 @@ def reload_app(program):
             program.conf, program.limits, program.settings, program.is_public
         )
         borrow("app.log_dests", "start", program.broker, program.verbose)
-    except (ConfError, OSError) as error:
-        for line in str(error).split("\n"):
+    except (ConfError, OSError, MemoryError) as error:
+        for line in (str(error) or "too little memory").split("\n"):
             log.write(_ERROR, "Not reloaded: %s" % line)
         return
     program.broker.apply_settings()

@@ -6,6 +6,8 @@ import scratch
 from acl_vectors import FILES, OURS, cases
 
 from slotmq import Broker, Limits, Settings
+from slotmq.access import acl_file
+from slotmq.access.owners import Owners
 from slotmq.config.settings import ConfError
 
 READ, WRITE = 1, 2
@@ -200,6 +202,55 @@ class TestReload(unittest.TestCase):
             self.assertEqual(rights(broker, "c", "alice", "b"), "")
             self.assertEqual(logged[-1][0], 1)
             self.assertIn("old rules", logged[-1][1])
+
+    def test_if_memory_ends_the_old_rules_stay_whole(self):
+        """Wherever it ends: while the file is read, or while a name or a rule finds its place."""
+        old = "user a\ntopic read x\nuser b\ntopic read x\ntopic deny y\npattern read %u\n"
+        new = "topic read z\nuser c\ntopic x\nuser d\ntopic deny z\ntopic z\npattern %c\n"
+        places = (acl_file._Rules, "rule"), (acl_file._Table, "__init__"), (Owners, "add")
+        for bad in places:
+            broker = broker_with(old, users=2)
+            broker.log = lambda bit, text: self.logged.append((bit, text))
+            broker.log_mask = 15
+            for call in range(1, 99):
+                with open(broker.settings.acl_file, "w") as file:  # noqa: PTH123
+                    file.write(new)
+                before = self.state(broker)
+                self.logged = []
+                if not self.fails(broker, bad, call):
+                    break
+                self.assertEqual(self.state(broker), before)
+                self.assertEqual([bit for bit, _ in self.logged], [1])
+                self.assertIn("The old rules stay: memory", self.logged[0][1])
+            self.assertTrue(call > 1, bad)
+            self.assertEqual(rights(broker, "c", "d", "z"), "")
+            self.assertEqual(rights(broker, "c", "c", "x"), "rw")
+
+    def fails(self, broker, bad, call):
+        """Reload; the n-th call of a function has no memory. -> was it called as often?"""
+        kind, name = bad
+        inner = getattr(kind, name)
+        left = [call]
+
+        def counted(*args):
+            left[0] -= 1
+            if not left[0]:
+                raise MemoryError("memory allocation failed")
+            return inner(*args)
+
+        setattr(kind, name, counted)
+        try:
+            broker.reload()
+        finally:
+            setattr(kind, name, inner)
+        return left[0] <= 0
+
+    def state(self, broker):
+        acl = broker.acl
+        n = acl.count
+        owners = list(broker.owners.names), list(broker.owners.refs)
+        rules = bytes(acl.access[:n]), list(acl.end[:n]), bytes(acl.text[: acl.end[n - 1]])
+        return n, list(acl.first), rules, owners
 
     def test_names_that_no_rule_and_no_session_has_make_space(self):
         broker = broker_with("user a\ntopic x\nuser b\ntopic x\n", users=2)
