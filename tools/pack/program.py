@@ -45,9 +45,10 @@ _ENTRIES = (
     "access.acl",
     "access.recheck_sessions",
     "access.acl_file",
-    # WebSocket
+    # WebSocket, TLS
     "fast.frames_viper",
     "net.websocket",
+    "net.tls_micropython",
     # The surrounding program's messages and clients
     "embed.packets",
     "embed.publishing",

@@ -25,7 +25,7 @@ class Served(Program):
 
     def __init__(self, runtime: str, path: str, certs: Path, folder: Path) -> None:
         self.path = path
-        self._certs = certs
+        self.certs = certs
         self.ports = {transport: free_port() for transport in TRANSPORTS}
         self.address = ("127.0.0.1", self.ports["plain"])
         lines = ["allow_anonymous true", PATHS[path], MODEST]
@@ -51,7 +51,7 @@ class Served(Program):
 
     def relay(self, transport: str) -> Relay:
         """Stands for the broker over this transport."""
-        trusted = context(self._certs) if transport in SECURE else None
+        trusted = context(self.certs) if transport in SECURE else None
         return Relay(self.ports[transport], trusted, is_web="w" in transport)
 
     def reads(self, transport: str) -> int:

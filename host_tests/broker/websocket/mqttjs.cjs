@@ -25,12 +25,12 @@ async function main() {
       sent.push(text);
       await client.publishAsync(`${name}/${number % 5}`, text, { qos: number % 3 });
     }
+    while (came.length < sent.length) await once(client, "message");
     if (round === 0) {
       client.stream.destroy();
       await once(client, "connect");
     }
   }
-  while (came.length < sent.length) await once(client, "message");
   if (came.sort().join() !== sent.sort().join()) throw new Error("other messages came");
   await client.endAsync();
   console.log("ok");

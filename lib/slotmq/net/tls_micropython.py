@@ -37,6 +37,7 @@ from errno import EAGAIN
 from slotmq.fast import copy, may_read
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
+from slotmq.platform.tls_packets import Packets
 
 _IN = const(1)
 _IPOLL = const(3)  # of Loop.at_hand
@@ -71,6 +72,7 @@ class TlsStream:
         self.began = owner.loop.broker.now
         self.mask = 0  # the events that the loop waits for
         self.waits = 0  # bytes in a record that the socket has not taken
+        self.packets = Packets()  # None: net/websocket.py makes a frame of each
         self.tls = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
 
     def readinto(self, buf, n):
@@ -113,18 +115,27 @@ class TlsStream:
         if self.waits and not self.flush():
             return None
         done = 0
+        left = place = 0
         lwip = self.owner.loop.lwip
+        packets = self.packets
         while done < n and not self.waits:
             k = min(n - done, self.owner.most)
             if lwip:
                 k = min(k, lwip.may_send(self) - _RECORD_HEAD)
                 if k <= 0:
                     break
+            if packets:
+                left = packets.left
+                place = packets.place
+                k = packets.cut(buf, off + done, off + done + k) - off - done
             if lwip and lwip.tries and not lwip.at:
                 taken = lwip.look(self.sock, self.tls, _GCM, buf, off + done, k)
             else:
                 taken = self._write(buf, off + done, k)
             if taken == 0:
+                if packets:
+                    packets.left = left
+                    packets.place = place
                 break
             if taken is None:
                 self.waits = k

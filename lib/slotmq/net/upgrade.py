@@ -5,7 +5,7 @@
 import binascii
 import hashlib
 
-from slotmq.net.websocket import Pipe, WebSocket
+from slotmq.net.websocket import Pipe, SecureWebSocket, WebSocket
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
@@ -154,7 +154,8 @@ class Request(Pipe):
                 b"Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n"
                 b"Sec-WebSocket-Protocol: %s\r\n\r\n"
             )
-            WebSocket(self, text % (accept, protocol))
+            kind = SecureWebSocket if self.packets else WebSocket
+            kind(self, text % (accept, protocol))
 
     def refuse(self, status, text, more=""):
         """Answer with an error."""

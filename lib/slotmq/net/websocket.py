@@ -28,6 +28,7 @@ _ENOBUFS = const(105)
 _NEW = const(1)
 _MOST_IDLE = const(32)  # frames without MQTT: before CONNECT, later in one read
 _SLOW_READ = const(1024)  # bytes
+_FRAME_MOST = const(0xFFFF)  # bytes of MQTT in a frame over TLS
 # Results that end a connection
 _LEFT = const(1)
 _MALFORMED = const(2)
@@ -66,6 +67,7 @@ class Pipe:
         self.at = self.end = 0
         self.is_held = False  # is the first byte of tx that of hold()?
         self.result = 0  # the connection ends with it once the rest has left; 0: it goes on
+        self.packets = None  # over TLS: where they end
         self.sock = self  # whose shutdown() half_close() calls
 
     def opened(self, conn):
@@ -144,6 +146,7 @@ class WebSocket(Pipe):
         self.code = 0  # of the close frame, where result says how the connection ends
         self.is_closed = False  # was the close frame sent?
         self.is_busy = True  # is there anything else than MQTT between frames?
+        self.packets = request.packets
         self.rest = answer
         self.end = len(answer)
         self.opened(request.conn)
@@ -340,6 +343,8 @@ class WebSocket(Pipe):
         if more > 0:
             done = self.put(buf, off + taken, more)
             self.left -= done
+            if self.packets:
+                self.packets.cut(buf, off + taken, off + taken + done)
             taken += done
             if done < more:
                 return taken
@@ -388,6 +393,37 @@ class WebSocket(Pipe):
         return _CODE_PROTOCOL if result in (_MALFORMED, _PROTOCOL) else _CODE_POLICY
 
 
+class SecureWebSocket(WebSocket):
+    """Over TLS: each packet is a frame, and a record (platform/tls_packets.py)."""
+
+    def write(self, buf, off, n):
+        if self.is_busy:
+            return self._write_busy(buf, off, n)
+        packets = self.packets
+        at = off
+        n += off
+        MICROPYTHON or self.stream.cork(True)
+        while at < n and not self.is_busy:
+            left = packets.left
+            place = packets.place
+            size = packets.cut(buf, at, min(n, at + _FRAME_MOST)) - at
+            if MICROPYTHON:
+                done = WebSocket.write(self, buf, at, size)
+            else:
+                done = WebSocket.send(self, memoryview(buf)[at : at + size])
+            at += done
+            if done < size:
+                packets.left = left
+                packets.place = place
+                packets.cut(buf, at - done, at)
+                break
+        MICROPYTHON or self.stream.cork(False)
+        return at - off
+
+    def send(self, data):
+        return self.write(data, 0, len(data))
+
+
 def _may_be_sent(code):
     # Is this one of the codes that a peer may send? [7.4]
     return 3000 <= code < 5000 or _CODE_NORMAL <= code <= 1014 and code not in (1004, 1005, 1006)
@@ -411,6 +447,9 @@ def acceptor(loop, accept, own):
         stream = pipe.stream = found[0]
         if hasattr(stream, "is_plain"):
             stream.is_plain = False  # fast/turn_cpython.py must not read from it
+        if hasattr(stream, "packets"):
+            pipe.packets = stream.packets
+            stream.packets = None
         return found[0], found[1], pipe
 
     return accept_web

@@ -20,6 +20,8 @@ import ssl
 import time
 from errno import EAGAIN
 
+from slotmq.platform.tls_packets import Packets
+
 _IN = 1
 _OUT = 4
 _GONE = 8 | 16 | 32
@@ -49,6 +51,8 @@ class TlsStream:
         self._sock = plain.sock
         self.identity = None  # of a shared key
         self.is_blocked = False  # does the poller wait until the socket takes _rest?
+        self.packets = Packets()  # None: net/websocket.py makes a frame of each
+        self.is_corked = False  # will more be written at once?
         self._rest = b""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -102,14 +106,40 @@ class TlsStream:
 
     def send(self, data):
         """-> how many bytes were taken, perhaps not all. BlockingIOError: none."""
-        if self._rest and not self._flush():
+        if self._rest and not self._flush() or self._outgoing.pending >= _PIECE:
             raise BlockingIOError(EAGAIN, "the records before have not left")
         n = len(data)
         if n:
-            n = self._ssl.write(data[:_PIECE] if n > _PIECE else data)
-            self._rest = self._outgoing.read()
-            self._flush()
+            n = self._encrypt(data, n)
+            if not self.is_corked:
+                self._leave()
         return n
+
+    def _leave(self):
+        self._rest += self._outgoing.read()
+        self._flush()
+
+    def _encrypt(self, data, n):
+        packets = self.packets
+        write = self._ssl.write
+        if not packets:
+            return write(data[:_PIECE] if n > _PIECE else data)
+        outgoing = self._outgoing
+        at = 0
+        while at < n and outgoing.pending < _PIECE:
+            size = data[at + 1] if at + 1 < n else 128
+            end = at + 2 + size  # most are short and whole
+            if size > 127 or end > n or packets.left or packets.place:
+                end = packets.cut(data, at, min(n, at + _PIECE))
+            write(data[at:end])
+            at = end
+        return at
+
+    def cork(self, is_corked):
+        """True: keep what is written until this is called with False."""
+        self.is_corked = is_corked
+        if not is_corked and self._outgoing.pending:
+            self._leave()
 
     def _flush(self):
         # Has everything left that was encrypted?

@@ -12,6 +12,7 @@ except ImportError:
 from slotmq.net import tls_micropython
 from slotmq.net.tls_micropython import Tls, TlsStream
 from slotmq.platform import heap
+from slotmq.platform.tls_packets import Packets
 
 IN, OUT = 1, 4
 
@@ -40,6 +41,7 @@ class MbedTls:
 
     def __init__(self):
         self.sent = b""
+        self.records = []
         self.record = None
         self.received = []  # what recv() returns or raises
 
@@ -55,6 +57,7 @@ class MbedTls:
             return None
         self.sock.space -= n
         self.sent += self.record
+        self.records.append(self.record)
         self.record = None
         return n
 
@@ -119,6 +122,7 @@ class TestTlsStream(unittest.TestCase):
         self.sock = Socket()
         self.mbedtls = MbedTls()
         self.stream = TlsStream(self.owner, self.sock, self.mbedtls)
+        self.stream.packets = None  # no test but that of packets sends any
         self.loop.of_stream[self.stream] = 7
         self.loop.poller.register(self.stream, IN)
 
@@ -255,6 +259,35 @@ class TestTlsStream(unittest.TestCase):
         finally:
             tls_micropython._IS_BOUNDED = before
 
+    def test_each_packet_is_a_record(self):
+        """Also where they are cut, by the end of what is written or of lwIP's memory."""
+        packets = b"\xd0\0", b"0\xc8\1" + bytes(200), b"\x40\2\0\1", b"0\2\0\0"
+        data = bytearray(b"".join(packets))
+        wanted = [data[:2], data[2:102], data[102:205], data[205:209], data[209:210], data[210:]]
+        self.stream.packets = Packets()
+        self.sock.space = 10000
+        self.loop.lwip = lwip = Lwip()
+        at = 0
+        for space, taken in ((500, 2), (196, 100), (0, 0), (500, 103), (101, 4), (97, 1)):
+            lwip.space = space
+            self.assertEqual(self.stream.write(data, at, len(data) - at), taken)
+            at += taken
+        self.loop.lwip = None
+        self.assertEqual(self.stream.write(data, at, len(data) - at), 3)
+        self.assertEqual(self.mbedtls.records, [bytes(each) for each in wanted])
+
+    def test_a_record_that_found_no_heap_is_cut_again(self):
+        self.stream.packets = Packets()
+        self.sock.space = 10000
+        self.loop.lwip = lwip = Lwip()
+        lwip.at = 0
+        lwip.tries = lwip.space = 1000
+        data = bytearray(b"\xd0\0\xd0\0")
+        self.assertEqual(self.stream.write(data, 0, 4), 0)
+        self.loop.lwip = None
+        self.assertEqual(self.stream.write(data, 0, 4), 4)
+        self.assertEqual(self.mbedtls.records, [b"\xd0\0"] * 2)
+
     def test_what_lwip_has_space_for(self):
         """Records are longer than what is in them."""
         self.loop.lwip = lwip = Lwip()
@@ -279,6 +312,9 @@ class Lwip:
 
     def may_send(self, stream):
         return self.space
+
+    def look(self, *_):
+        return 0  # no heap
 
     def sent(self, stream):
         self.progress += 1
