@@ -17,6 +17,7 @@ from slotmq.fast.turn_cpython import Turns
 from slotmq.net.loop import Loop
 from slotmq.platform.sockets_cpython import Poller, accept, clock
 
+from .unit.support.invariants import left
 from .wire import codec
 from .wire5 import codec as codec5
 
@@ -64,9 +65,10 @@ class Scene:
         self.turn()
         return client
 
-    def turn(self) -> None:
-        for _ in range(3):
+    def turn(self, times: int = 3) -> None:
+        for _ in range(times):
             self.broker.turn(0)
+            assert not list(left(self.broker))
 
     def publish(self, *parts: bytes) -> list[bytes]:
         """Send it. -> what each client got"""
@@ -80,13 +82,13 @@ class Scene:
         client.sendall(PINGREQ)
         data = b""
         while not data.endswith(PINGRESP):
-            self.broker.turn(1)
+            self.turn(1)
             data += waiting(client)
         return data
 
     def wait_until_left(self, count: int) -> None:
         while self.broker.conns.count != count:
-            self.broker.turn(1)
+            self.turn(1)
 
     def counts(self) -> list[int]:
         stats = list(self.broker.stats)
@@ -162,6 +164,41 @@ def test_the_loop_does_not_see_a_single_message(level: int) -> None:
         assert not scene.poller.ipoll(1)
         got += waiting(scene.subscribers[0])
     assert got == lone
+    scene.close()
+
+
+@pytest.mark.parametrize("poller", [lambda _: Poller(), Turns], ids=["plain", "turns"])
+@pytest.mark.parametrize("level", [4, 5])
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("window", [1, 5])
+def test_a_window_that_opens_is_filled_in_the_same_turn(
+    poller: Callable[[Broker], Poller], level: int, qos: int, window: int
+) -> None:
+    """What comes after an acknowledgement does not wait for another event (Scene.turn)."""
+    scene = Scene(poller, levels=(4, level, 4))
+    scene.broker.settings.max_inflight_messages = window
+    scene.broker.apply_settings()
+    reader = scene.subscribers[0]
+    reader.sendall((codec5 if level == 5 else codec).subscribe(9, ("a", 2)))
+    scene.received(reader)
+    sent = [number.to_bytes(2, "big") for number in range(20)]
+    for number, payload in enumerate(sent, 1):
+        scene.publisher.sendall(codec.publish("a", payload, qos=qos, packet_id=number))
+        if qos == 2:
+            scene.publisher.sendall(b"\x62\2" + number.to_bytes(2, "big"))
+    got, buffer = [], bytearray()
+    while len(got) < len(sent) or scene.broker.deliveries.count[0]:
+        scene.turn(1)
+        buffer += waiting(reader)
+        while buffer and len(buffer) >= 2 + buffer[1]:
+            packet, buffer = bytes(buffer[: 2 + buffer[1]]), buffer[2 + buffer[1] :]
+            if packet[0] >> 4 == 3:
+                got.append(packet[-2:])
+                packet_id = packet[5:7]
+                reader.sendall((b"\x40\2" if qos == 1 else b"\x50\2") + packet_id)
+            else:
+                reader.sendall(b"\x70\2" + packet[2:4])
+    assert got == sent
     scene.close()
 
 

@@ -15,7 +15,7 @@ from slotmq_tools.sim.machine import Clock, Listener, Poller
 from slotmq_tools.sim.numbers import Numbers
 from slotmq_tools.sim.trace import Trace
 
-from ..broker.unit.support.invariants import broken, surface
+from ..broker.unit.support.invariants import broken, left, surface
 from ..broker.unit.support.tables import counts
 from . import convergence
 from .clients import behaviour
@@ -250,6 +250,8 @@ class World:
             self._power_fails("cut")  # in an operation whose errors the broker ignores
             return
         is_complete = not self.broker.ending_count  # was the turn not cut short?
+        for wrong in left(self.broker) if is_complete else ():
+            raise PromiseBroken(wrong)
         if self.turns % _CHECK_INTERVAL == 0 and is_complete:
             self.check()
             note_full_space(self)

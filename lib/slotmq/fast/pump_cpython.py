@@ -15,6 +15,7 @@ _SERVED = 3
 _POLLING = -32768  # its value until there is an event
 _EACH_TURN = 4
 _WHOLE = 5
+_PENDING_COUNT = 0  # in Deliveries.pending
 # Positions in heap._state
 _LOCKED = 0
 _IS_LOCKED = 2
@@ -50,7 +51,8 @@ def _pump(loop, broker, of_stream, ipoll, serve, drain, flush, ticks_ms, timeout
             loop._other_event(conn, stream, event)
     counts[_SERVED] = -1
     passed = ticks_ms() - counts[_LAST_MS] & _MS_BITS
-    busy = busy or counts[_DIRTY_CONNS]
+    # The poller may have served events without returning them (turn_cpython.py).
+    busy = busy or counts[_DIRTY_CONNS] or broker.deliveries.pending[_PENDING_COUNT]
     whole = passed >= _TENTH_MS or counts[_EACH_TURN]
     if whole or busy and (counts[_WHOLE] or broker.turn_soon):
         loop.finish(passed)

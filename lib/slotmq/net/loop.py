@@ -106,6 +106,7 @@ class Loop:
         counts = self.conns.counts
         conn = counts[_SERVED]
         counts[_SERVED] = -1
+        self.broker.turn_soon = 1  # there may be output that has not left
         try:
             # Disconnect the client that is being read: its stream may be in the middle of a
             # packet. What ends a program, an error of its own callback or hook, and one of the

@@ -16,6 +16,7 @@ _FIGURES = {
     "p50_us": "round trip, median, µs",
     "p99_us": "round trip, 99th percentile, µs",
     "later_us": "99th percentile with 100 new clients a second, less the one without, µs",
+    "wall_ms": "{workload}: time until the last message has come, ms",
     "client_kb": "memory per idle client, KB",
     "broker_mb": "memory of the broker with 200 idle clients, MB",
     "recorded": "cost of a QoS 0 message that is recorded, against one that is not",
@@ -95,11 +96,11 @@ def _figure(name: str) -> Callable[[Row, str], str]:
 def _others(results: Results) -> Table:
     brokers = _brokers(results)
     rows = []
-    for row in results.values():
+    for workload, row in results.items():
         for figure, title in _FIGURES.items():
             values = [row[broker].median(figure) if broker in row else None for broker in brokers]
             if any(value is not None for value in values):
-                rows.append([title, *map(number, values)])
+                rows.append([title.format(workload=workload), *map(number, values)])
     return Table("Other figures", ["figure", *brokers], rows)
 
 

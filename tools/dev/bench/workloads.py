@@ -18,6 +18,7 @@ from .pipelined import Shape
 from .retained import RetainedMessages
 from .roundtrip import SHAPE as ONE_AT_A_TIME
 from .roundtrip import RoundTrip
+from .waiting import Wait, Waiting
 from .windows import Generator, Windows
 
 _MICRO = 1000  # in ns
@@ -194,6 +195,10 @@ def _publishing(name: str, title: str, shape: Shape) -> Workload:
     return Workload(name, title, connect, shape if bare else None, shape.level)
 
 
+def _waiting(name: str, title: str, wait: Wait) -> Workload:
+    return Workload(name, title, lambda running: Waiting(wait, running.address), level=5)
+
+
 def _recorded(name: str, title: str, shape: Shape) -> Workload:
     return Workload(name, title, lambda plain: Recorded(shape, plain), ours=True)
 
@@ -214,6 +219,7 @@ _TEN = "ten publishers to ten subscribers"
 _FAN_OUT = "QoS 0, 1 publisher to 50 subscribers"
 _FAN_IN = "QoS 0, 50 publishers to 1 subscriber"
 _WILDCARDS = "QoS 0, 1,000 subscriptions with wildcards, one matches each publish"
+_NARROW = "until the last has come: MQTT 5.0, Receive Maximum"
 _RETAINED = "1,000 retained messages to each new subscriber"
 _ACKNOWLEDGED = {qos: Shape(qos=qos, burst=20, depth=1) for qos in (1, 2)}
 _FANNED_IN = Shape(50, 1, burst=20, depth=1)
@@ -265,6 +271,16 @@ WORKLOADS = (
     Workload("round-trip", "one message at a time, 1 ms apart", Timed, ONE_AT_A_TIME),
     Workload("round-trip-1", "the same at QoS 1", lambda running: Timed(running, 1)),
     Workload("crowd", f"round trips while {_PER_SECOND} clients a second come and go", Crowded),
+    *(
+        _waiting(f"window-{qos}-{window}", f"1,000 at QoS {qos}, {_NARROW} {window}", Wait(*how))
+        for qos in (1, 2)
+        for window in (1, 5, 20)
+        for how in [("live", window, qos)]
+    ),
+    _waiting(
+        "retained-late", f"3,000 retained at QoS 1, {_NARROW} 20", Wait("retained", count=3000)
+    ),
+    _waiting("queued-late", f"1,000 queued at QoS 1, {_NARROW} 20", Wait("queued")),
     Workload("idle", "200 connected clients that do nothing", IdleClients),
     _recorded("recorded", f"QoS 0, {_TEN}, 64 bytes, each recorded", Shape()),
     _recorded("recorded-16", f"QoS 0, {_TEN}, 16 bytes, each recorded", Shape(payload=16)),

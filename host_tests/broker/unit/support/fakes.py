@@ -6,7 +6,7 @@
 #
 # The loop runs with MicroPython's heap locked. These fakes allocate, so they lift the lock as an
 # application's callback does.
-from invariants import surface
+from invariants import left, surface
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, read_publish, split
 
 from slotmq.net.loop import Loop
@@ -166,6 +166,8 @@ class World:
             self.loop.turn(0)
             if self.exhausted is not None:
                 assert self.loop.exhausted == self.exhausted, "an allocation with the heap locked"
+                wrong = list(left(self.broker))
+                assert not wrong, wrong
 
     def come(self, first, turns=3, stream=None, listener=None):
         """A new connection that sends these bytes."""

@@ -6,6 +6,7 @@ _NONE = 0xFFFF
 _QUEUED = 0
 _VACANT = 0  # state of a connection
 _LEAVING = (3, 5)  # ending, lingering
+_IDLE = 0  # of an outgoing buffer: nothing is in it
 
 
 def surface(broker):
@@ -178,3 +179,33 @@ def _aliases(broker):
     used = sum([(n + arena.size - 1) // arena.size for n in lengths])
     if used + arena.free_blocks() != arena.blocks:
         yield f"{used} blocks used, {arena.free_blocks()} free of {arena.blocks}"
+
+
+def left(broker):
+    """What a turn has left to do, though the next one waits for events."""
+    if broker.turn_soon:
+        return
+    conns, s, d = broker.conns, broker.sessions, broker.deliveries
+    if conns.counts[0]:
+        yield f"{conns.counts[0]} connections have output"
+    if d.pending[0]:
+        yield f"{d.pending[0]} sessions have something to send"
+    if broker.ending_count:
+        yield f"{broker.ending_count} connections end"
+    for session in range(s.slots):
+        conn, entry = s.conn[session], s.cursor[session]
+        if conn == _NONE or conns.out[conn] != _IDLE or conns.chunked_msg[conn] != _NONE:
+            continue
+        # What is sent again, and max_inflight_bytes, may leave the window smaller.
+        is_new = entry != _NONE and d.state[entry] == _QUEUED and not d.count[7]
+        if is_new and s.inflight[session] < _window(broker, conn):
+            yield f"session {session} has a delivery to send"
+        if s.scans[session] and not s.inflight[session] and d.count[2] != _NONE:
+            yield f"session {session} has a scan to continue"
+
+
+def _window(broker, conn):
+    most = broker.deliveries.window[0]
+    if broker.conns.level[conn] > 4:
+        most = min(most, broker.five.receive_max[conn])
+    return most
