@@ -7,6 +7,7 @@
 # something happens, not for each turn.
 from slotmq.bridge.link import Bridge
 from slotmq.delivery.outgoing import put_ack
+from slotmq.fast import topic_matches
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.protocol.acks import handle_unexpected
@@ -39,6 +40,7 @@ _NOTICE = const(4)
 _LOST = const(9)
 _SOON = const(10)  # tenths of a second
 _EMFILE = const(24)
+_DOLLAR = const(36)
 _SERVED = const(3)  # of Connections.counts
 # Results that are no DISCONNECT of a client: a timeout, the end, RETAIN and QoS not supported
 _OF_SERVERS = (8, 10, 0x9A, 0x9B)
@@ -135,6 +137,15 @@ class Bridges:
             if each.conn == conn:
                 return each
         return None
+
+    def wants(self, conn, buf, topic, n):
+        """May this come over the connection? Of another broker, a topic with $ only where one that
+        comes in names it."""
+        bridge = self._of(conn)
+        if not bridge or buf[topic] != _DOLLAR:
+            return True
+        ins = [each.filters[0] for each in bridge.ins]
+        return any([topic_matches(name, 0, len(name), buf, topic, n) for name in ins])
 
     # Before handlers
 

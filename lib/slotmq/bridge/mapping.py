@@ -20,6 +20,7 @@ _EAGAIN = const(11)
 _FIXED = const(7)  # bytes of a head before its topic, at most
 _LENGTH_BYTES = const(4)
 _PUBLISH_TYPE = const(3)
+_DOLLAR = const(36)
 
 
 class Mapper:
@@ -147,6 +148,11 @@ class Mapper:
                     more -= 1
                 if more + size <= less:  # no topic would be left: it keeps its own
                     less = more = 0
+                elif (self.new[0] if more else buf[at + less]) == _DOLLAR:
+                    if each.filters[1 - self.side][0] != _DOLLAR:
+                        # Only a topic that names them on the other side leads to $SYS, $SLOTMQ.
+                        less = more = 0
+                        continue
                 break
         self.less = less
         self.more = more

@@ -109,17 +109,23 @@ def checked(broker, topic, payload, qos, retain):
 def refused(broker, buf, topic, n, conn, size):
     """May no client publish this? That are topics of $SYS, $share and $SLOTMQ, except for the
     requests time and get of recorder/remote.py and the state of a bridge from the bridge itself
-    (in version 5 it must have its client id in it), and payloads over message_size_limit.
+    (in version 5 it must have its client id in it), and payloads over message_size_limit. Another
+    broker may publish with $ only what a bridge's topic names.
 
     conn: the connection, or for a will the fields of its CONNECT. Logs each such will, and once a
     minute such a PUBLISH or a payload that is too large."""
+    bridges = broker.outgoing
+    is_strange = bridges and isinstance(conn, int) and not bridges.wants(conn, buf, topic, n)
     filters = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
     found = _matching(filters, buf, topic, n)
     is_large = 0
-    if _matching((b"$SYS/broker/connection/+/state",), buf, topic, n) == [True]:
+    if is_strange:
+        pass
+    elif _matching((b"$SYS/broker/connection/+/state",), buf, topic, n) == [True]:
         if _is_bridge(broker, conn, bytes(buf[topic + 23 : topic + n - 6])):
             return False
-    if found != [True, False, False] and not any(_matching(_NOBODYS, buf, topic, n)):
+    is_own = found == [True, False, False] or any(_matching(_NOBODYS, buf, topic, n))
+    if not (is_own or is_strange):
         is_large = int(0 < broker.settings.message_size_limit < size)
         if not is_large:
             return False

@@ -1,5 +1,6 @@
 """A bridge's connection comes, is lost and comes back; what waits passes in order, once."""
 
+import packets5
 import scratch
 from bridge_case import ACCEPTED, RESUMED, BridgeCase, Remote
 from packets import (
@@ -581,6 +582,40 @@ class TestMessages(BridgeCase):
             self.assertEqual(found, wanted)
             if not user:
                 self.tearDown()
+
+    def test_requests_come_in_only_by_a_topic_that_names_them(self):
+        """Else whoever may publish below a prefix there would rule here."""
+        own = "$SLOTMQ/time", "$SLOTMQ/record/b/get", "$SYS/broker/connection/up/state"
+        ways = [(("#", "both", 1, "", "r/"), ""), (("#", "in", 1), "")]
+        ways += [(("$SLOTMQ/time", "in", 1, "", "r/"), own[0]), ((own[0], "in", 1), own[0])]
+        ways += [(("time", "in", 1, "$SLOTMQ/", "r/"), own[0]), (("$SYS/#", "in", 1), own[2])]
+        for version in ("mqttv311", "mqttv50"):
+            for way, wanted in ways:
+                self.start()
+                lines = []
+                self.broker.log = lambda bit, text, lines=lines: lines.append(text)
+                self.broker.log_mask = 4
+                self.bridge(way, bridge_protocol_version=version)
+                is_5 = version == "mqttv50"
+                remote = self.remote(b"\x20\3\0\0\0" if is_5 else ACCEPTED)
+                client = self.world.client("c")
+                for name in ("$SLOTMQ/#", "$SYS/broker/connection/#"):
+                    client.send(subscribe(1, name, 0))
+                self.world.turn(3)
+                client.packets()
+                for name in own:
+                    for sent in (name, "r/" + name, "r/" + name.split("/")[-1]):
+                        if is_5:
+                            remote.send(packets5.publish(sent, b"{}", 0))
+                        else:
+                            remote.send(publish(sent, b"{}"))
+                        self.world.turn(3)
+                seen = {read_publish(data)[0].decode() for data in client.packets()}
+                self.assertEqual(seen, {wanted} - {""}, way)
+                denied = [text for text in lines if text.startswith("Denied PUBLISH")]
+                self.assertEqual(len(denied), 1, lines)
+                self.tearDown()
+        self.start()
 
     def test_out_without_retain(self):
         self.broker.publish("a", b"kept", 0, True)

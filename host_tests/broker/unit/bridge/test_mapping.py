@@ -76,6 +76,28 @@ class TestMapper(unittest.TestCase):
             found = [read_publish(data) for data in split(out[:n])[0]]
             self.assertEqual(found, [(name.encode(), b"x", 1, 7) for name in names])
 
+    def test_no_prefix_makes_a_topic_of_the_broker_s_own(self):
+        """Neither by going nor by coming, unless the filter on that side names it."""
+        ordinary = topic("#", "both", 1, "", "r/"), topic("+/x", "both", 1, "$S/", "p/")
+        named = topic("$SLOTMQ/time", "in", 1, "", "r/"), topic("get", "in", 1, "$SLOTMQ/", "g/")
+        for topics, names in (
+            (ordinary[:1], {"r/$SLOTMQ/time": "r/$SLOTMQ/time", "r/$": "r/$", "r/a/$": "a/$"}),
+            (ordinary, {"r/$SYS/x": "r/$SYS/x", "p/a/x": "$S/a/x"}),
+            (ordinary + named, {"r/$SLOTMQ/time": "$SLOTMQ/time", "g/get": "$SLOTMQ/get"}),
+        ):
+            for side, mine in ((1, topics), (0, [self.turned(each) for each in topics])):
+                sent = b"".join([publish(name, b"x", 1, 7) for name in names])
+                out = bytearray(300)
+                n = Mapper(mine, side, 64).move(sent, 0, len(sent), out, 0, 300)
+                found = [read_publish(data)[0].decode() for data in split(out[:n])[0]]
+                self.assertEqual(found, list(names.values()))
+
+    def turned(self, one):
+        """The same from the other side."""
+        found = topic("x")
+        found.prefixes, found.filters = [(b, a) for a, b in (one.prefixes, one.filters)]
+        return found
+
     def test_what_is_malformed_stays_as_it_is(self):
         topic = b"there/long/a/x"
         for sent in (
