@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from slotmq_tools.cli import main
-from slotmq_tools.deploy import backup, repl
+from slotmq_tools.deploy import backup, backup_folder, repl
 from slotmq_tools.telemetry.season import writer
 
 from .fake_repl import probe
@@ -133,7 +133,7 @@ def test_what_is_said_to_be_saved_can_be_restored(tmp_path: Path, path: str) -> 
         done = run(words, device)
     ended_well(done)
     assert done.exit_code == 0, done.output
-    assert backup.backup_folder.contents(tmp_path / "saved") == {path: b"of the board"}
+    assert backup_folder.contents(tmp_path / "saved") == {path: b"of the board"}
     with hostile(lambda _code: (b"", b"")) as device:
         again = run([*words, "--restore"], device)
     ended_well(again)
