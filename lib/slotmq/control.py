@@ -20,6 +20,7 @@ _PACKET_MAX = const(10)
 _FAST_MAX = const(11)
 _DEBUG = const(64)
 _QUEUES = const(66)
+_S_MOST = const(58)
 
 
 def make(broker):
@@ -48,6 +49,9 @@ def apply_settings(broker):
     if size:  # so many wait in any case; delivery/quota.py looks at the bytes of more
         window[1] = min(most, (size - 1) // limits.max_packet + 1)
     broker.deliveries.count[6] = most - window[1]
+    # A reload does not lower what was announced to clients that are there.
+    most = min(s.max_inflight_messages or limits.received, limits.received)
+    broker.sessions.ids_high[2] = max(broker.sessions.ids_high[2], most)
     broker.deliveries.count[7] = getattr(s, "max_inflight_bytes", 0)
     broker.retained.quota = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
@@ -98,6 +102,8 @@ def _choose_fast_path(broker):
         broker.subscriptions.forget_routes()
     if MICROPYTHON:  # the fast path looks whether receivers are away or have a queue
         broker.tables[_QUEUES] = 1 if broker.queue_qos0 else 0
+        if broker.sessions.id_msg is None:
+            broker.tables[_S_MOST] = broker.sessions.ids_high[2]
     # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
     short = (keeps or not broker.may_publish) and not upgrades
     short = short and broker.max_qos == 2

@@ -11,6 +11,7 @@ from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
+_ANNOUNCED = const(2)  # in Sessions.ids_high
 
 if MICROPYTHON:
     from slotmq.fast.bytes_viper import ALIGN, table
@@ -28,7 +29,7 @@ if MICROPYTHON:
         r_mask = len(r.gen) - 1
         pool = broker.subscriptions.pool
         align_at = ALIGN
-        s_most = s.received if s.id_msg is None else 0
+        s_most = s.ids_high[_ANNOUNCED] if s.id_msg is None else 0
         last = _NONE
         one = queues = 0
         p = (r_mask, r.topic_bytes, r.gen, r.len, r.text, r.state)

@@ -5,6 +5,7 @@ from slotmq.fast.messages_cpython import put_ack, store, unref
 from slotmq.fast.routes_cpython import place
 
 _NONE = 0xFFFF
+_ANNOUNCED = 2  # in Sessions.ids_high
 _STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # the states that PUBACK, PUBREC and PUBCOMP end
 # Positions in the packet record, broker.stats and rows of tables/
 _FLAGS = 1
@@ -130,7 +131,8 @@ def accept(broker, conn, slot_of, buf, at, end, five):
     if qos == 2:
         if sessions.find_received(session, packet_id) >= 0:
             return 0
-        if sessions.id_count[session] == sessions.received or sessions.id_msg is not None:
+        count = sessions.id_count[session]
+        if count >= sessions.ids_high[_ANNOUNCED] or sessions.id_msg is not None:
             return 0
     pool = broker.subscriptions.pool
     if first < last:

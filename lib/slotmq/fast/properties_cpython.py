@@ -7,6 +7,7 @@ from slotmq.fast.path_cpython import fast_path as without_properties
 from slotmq.fast.routes_cpython import place
 
 _NONE = 0xFFFF
+_ANNOUNCED = 2  # in Sessions.ids_high
 _ODD = 0xFFFE  # mid of a route of v5/option_routes.py
 _MANY_IDENTS = 0xFFFE
 _QUEUED = 0
@@ -241,7 +242,8 @@ class Quick:
         if qos == 2:
             if sessions.find_received(session, packet_id) >= 0:
                 return False
-            if sessions.id_count[session] == sessions.received or sessions.id_msg is not None:
+            count = sessions.id_count[session]
+            if count >= sessions.ids_high[_ANNOUNCED] or sessions.id_msg is not None:
                 return False
         if not have_space(tables, entries, 0, len(entries), len(data)):
             return False

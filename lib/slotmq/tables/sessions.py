@@ -46,7 +46,9 @@ class Sessions:
         self.ids = u16(n * limits.received)
         self.id_count = u16(n)
         self.id_msg = u16(n * limits.received, _NONE) if holds_messages else None
-        self.ids_high = i32(2)  # [most ids of one session so far, is bit 2 of any dirty set?]
+        # [most ids of one session so far, is bit 2 of any dirty set?, what CONNACK announces: how
+        # many a client of version 5 may have]
+        self.ids_high = i32(3)
         self.ids_refused = 0
 
     def take(self, buf, off, n):

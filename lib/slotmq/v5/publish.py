@@ -35,6 +35,7 @@ _PROTOCOL_ERROR = const(0x82)
 _UNAUTHORIZED = const(0x87)
 _TOPIC_INVALID = const(0x90)
 _RECEIVE_MAXIMUM = const(0x93)
+_BRIDGE = const(2)  # of Subscriptions.kind: its CONNECT has another number
 _ALIAS_INVALID = const(0x94)
 _QUOTA = const(0x97)
 _NO_RETAIN = const(0x9A)
@@ -227,6 +228,10 @@ def _handle_qos2(broker, conn, session, packet_id):
     sessions = broker.sessions
     reason = _OK
     if sessions.find_received(session, packet_id) < 0:
+        kind = broker.subscriptions.kind[session]
+        if sessions.id_count[session] >= sessions.ids_high[2] and not kind & _BRIDGE:
+            sessions.ids_refused += 1
+            return _RECEIVE_MAXIMUM
         at = sessions.add_received(session, packet_id)
         if at < 0:
             return _RECEIVE_MAXIMUM

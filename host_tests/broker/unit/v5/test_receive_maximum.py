@@ -2,6 +2,7 @@
 
 import unittest
 
+import packets
 import packets5
 from fakes import World
 
@@ -26,11 +27,41 @@ class TestReceiveMaximum(unittest.TestCase):
     def test_but_does_not_raise_it(self):
         self.assertEqual(self.announced(max_inflight_messages=60), 40)
 
-    def test_as_many_are_accepted(self):
-        """[MQTT-3.3.4-9]"""
+    def test_as_many_are_accepted_and_not_one_more(self):
+        """[MQTT-3.3.4-9] Also where the route is known, and where messages wait for PUBREL."""
+        for known in (False, True):
+            for delivery in ("receive", "release"):
+                self.announced(max_inflight_messages=3, qos2_delivery=delivery)
+                for n in range(1, 4):
+                    self.client.send(packets5.publish("t", b"", 2, n))
+                self.world.turn(3)
+                self.assertEqual([data[0] for data in self.client.packets()], [0x50] * 3)
+                self.assertFalse(self.client.stream.closed)
+                if known:
+                    reader = self.world.come(packets.connect("r"))
+                    reader.send(packets.subscribe(1, "t", 2))
+                    self.world.turn(2)
+                self.client.send(packets5.publish("t", b"", 2, 3))  # again: it is known
+                self.client.send(packets.ack(0x62, 1) + packets5.publish("t", b"", 2, 4))
+                self.world.turn(3)
+                self.assertEqual([data[0] for data in self.client.packets()], [0x50, 0x70, 0x50])
+                self.client.send(packets5.publish("t", b"", 2, 5))
+                self.world.turn(3)
+                self.assertEqual(self.client.packets(), [b"\xe0\x02\x93\x00"])
+
+    def test_version_3_knows_none_and_may_have_what_the_table_holds(self):
         self.announced(max_inflight_messages=3)
-        for n in range(1, 4):
+        client = self.world.client("three")
+        for n in range(1, 41):
+            client.send(packets.publish("t", b"", 2, n))
+        self.world.turn(6)
+        self.assertEqual([data[0] for data in client.packets()], [0x50] * 40)
+
+    def test_a_reload_does_not_lower_it_for_who_is_there(self):
+        self.announced(max_inflight_messages=5)
+        self.world.broker.settings.max_inflight_messages = 3
+        self.world.broker.apply_settings()
+        for n in range(1, 6):
             self.client.send(packets5.publish("t", b"", 2, n))
         self.world.turn(3)
-        self.assertEqual([data[0] for data in self.client.packets()], [0x50] * 3)
-        self.assertFalse(self.client.stream.closed)
+        self.assertEqual([data[0] for data in self.client.packets()], [0x50] * 5)
