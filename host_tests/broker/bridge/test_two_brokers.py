@@ -236,6 +236,25 @@ def test_a_bridge_of_mosquitto_gets_no_echo(tmp_path: Path, runtime: str) -> Non
         assert (there.came["a"], there.came["b"]) == ([b"from mosquitto"], [b"from slotmq"])
 
 
+def test_a_bridge_of_mosquitto_that_comes_back_gets_what_waited(
+    tmp_path: Path, runtime: str
+) -> None:
+    """It takes 20 messages of QoS 2 at a time, and drops the others."""
+    wanted = [b"%03d" % number for number in range(100)]
+    with contextlib.ExitStack() as stack:
+        two = Two(stack, tmp_path, PEER, runtime)
+        two.bridge("topic q in 2")
+        there = two.collector(two.there, STATE)
+        there.wait_for(lambda c: c.came.get(STATE, [b""])[-1] == b"1", "its state")
+        here, far_client = two.collector(two.here, "q"), two.publisher(two.there)
+        two.link.down()
+        for payload in wanted:
+            far_client.publish("q", payload, 2)
+        two.link.up()
+        here.wait_for(lambda c: c.came.get("q", [b""])[-1] == wanted[-1], "the last one")
+        assert here.came["q"] == wanted
+
+
 def test_three_brokers_in_a_ring_do_not_echo_between_two(tmp_path: Path, runtime: str) -> None:
     """`#` both ways from two edges through one hub: each message is everywhere once."""
     with contextlib.ExitStack() as stack:

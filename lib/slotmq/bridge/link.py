@@ -52,9 +52,7 @@ _SERVER_KEEP_ALIVE = const(0x13)
 _MAXIMUM_QOS = const(0x24)
 _RETAIN_AVAILABLE = const(0x25)
 _PACKET_LIMIT = const(0x27)
-_LIMITED = const(6)  # levels: 3.1.1 with packet_max, or with receive_max only
-_COUNTED = const(7)
-_UNDER_WAY = const(20)  # mosquitto drops more QoS 2 messages, and 3.1.1 has no word for that
+_LIMITED = const(6)  # a level: 3.1.1 with packet_max and receive_max
 _PLAIN = const(1)  # of Subscriptions.kind
 _BRIDGE = const(2)
 _OTHER = const(4)
@@ -564,11 +562,7 @@ class Bridge:
         five = self.broker.five
         conn = self.conn
         most = self.options.bridge_max_packet_size
-        window = self.broker.deliveries.window[0]
-        five.receive_max[conn] = window
-        if window > _UNDER_WAY and not self.broker.settings.max_inflight_messages:
-            five.receive_max[conn] = _UNDER_WAY
-            self.broker.conns.level[conn] = _COUNTED
+        ondemand.take("protocol.open_session", self.broker.now).bound_window(self.broker, conn)
         five.packet_max[conn] = most and max(most - self.growth, 1)
         kind = 0
         if most:

@@ -63,7 +63,7 @@ def _acknowledged(broker, conn, pkt, state):
 
 def handle_pubrel(broker, conn, pkt, buf):
     """QoS 2: the sender releases the id. A message that waited for it is published."""
-    odd = pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3
+    odd = pkt[_FLAGS] != 2 and broker.conns.level[conn] & 3 != 3
     if odd or pkt[_TOTAL] != 4 or not pkt[_PACKET_ID]:
         return _MALFORMED
     sessions = broker.sessions

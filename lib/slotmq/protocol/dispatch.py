@@ -249,9 +249,9 @@ def _never(handlers, first, level):
         return _PROTOCOL
     flags = first & 15
     if kind == _PUBLISH_TYPE:
-        wrong = flags & 6 == 6 or flags & 14 == 8 and level > 3
+        wrong = flags & 6 == 6 or flags & 14 == 8 and level & 3 != 3
     else:  # the flags of CONNECT depend on its level; in MQTT 3.1 DUP may be set
-        wrong = kind > 1 and flags & (15 if level > 3 else 7) != (_WITH_2 >> kind & 1) << 1
+        wrong = kind > 1 and flags & (7 if level & 3 == 3 else 15) != (_WITH_2 >> kind & 1) << 1
     return _MALFORMED if wrong else 0
 
 

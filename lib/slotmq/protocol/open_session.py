@@ -23,6 +23,8 @@ _BAD_CLIENT_ID = const(2)
 _UNAVAILABLE = const(3)
 _QUOTA = const(0x97)
 _CLEAN = const(2)
+_UNDER_WAY = const(20)  # mosquitto drops more QoS 2 messages, and version 3 has no word for that
+_COUNTED = const(7)  # a level: version 3 with receive_max
 _WILL = const(4)
 
 
@@ -100,10 +102,21 @@ def _accept(broker, conn, fields, will, present):
         if broker.five:
             broker.five.packet_max[conn] = 0  # of the client that had this slot before
             broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.kind)
+            if fields.kind:
+                bound_window(broker, conn)
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker._log_mask & _NOTICE:
         ondemand.log_event(broker, "connected", conn, fields)
     return _ACCEPTED
+
+
+def bound_window(broker, conn):
+    """The connection is that of a bridge of version 3: set its window."""
+    window = broker.deliveries.window[0]
+    if window > _UNDER_WAY and not broker.settings.max_inflight_messages:
+        window = _UNDER_WAY
+        broker.conns.level[conn] = _COUNTED
+    broker.five.receive_max[conn] = window
 
 
 def _needs_journal(broker, fields, session):

@@ -43,7 +43,7 @@ def handle_publish(broker, conn, pkt, buf):
 def _handle_any(broker, conn, pkt, buf, flags, slot):
     qos = flags >> 1 & 3
     if qos == 0:
-        if flags & 8 and broker.conns.level[conn] != 3:
+        if flags & 8 and broker.conns.level[conn] & 3 != 3:
             return _MALFORMED  # [3.3.1-2]
     elif qos == 3 or pkt[_PACKET_ID] == 0:
         return _MALFORMED  # [3.3.1-4, 2.3.1-1]

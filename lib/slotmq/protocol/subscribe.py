@@ -92,7 +92,7 @@ def _check(broker, conn, pkt, buf, options):
     # filter.
     at = pkt[_BODY]
     end = pkt[_END]
-    if pkt[_FLAGS] != 2 and broker.conns.level[conn] != 3 or at + 2 > end:
+    if pkt[_FLAGS] != 2 and broker.conns.level[conn] & 3 != 3 or at + 2 > end:
         return -1
     if buf[at] == 0 == buf[at + 1]:
         return -1

@@ -201,7 +201,8 @@ class RecordInterceptor:
         if result == _ACCEPTED and session != _NONE:
             self.rec.defined[1][session] = 0  # the slot may have another client id now
             if self.inner_end:
-                self.record_event("connected", conn, broker.conns.level[conn])
+                level = broker.conns.level[conn]
+                self.record_event("connected", conn, level if level < 6 else 4)  # of a bridge
         return result
 
     # Events, which recorder/segments.py writes

@@ -21,6 +21,7 @@ _NOTICE = const(4)
 _TOPIC_INVALID = const(0x90)
 _DEBUG = const(64)
 _USER_SHOWN = const(32)  # characters
+_VERSIONS = b"\0\0\0\3\4\5\4\4"  # by level: 6 and 7 are of bridges
 
 _PACKETS = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
 UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT AUTH"""
@@ -94,7 +95,7 @@ def ended(broker, conn, reason):
     if reason in (_MALFORMED, _TOPIC_INVALID):
         why += take("status.log_reasons", broker.now).too_long(broker, broker.pkt)
     who = broker.sessions.client_id(session).decode()
-    what = (who, where, conns.level[conn], user and ", u%r" % user, why)
+    what = (who, where, _VERSIONS[conns.level[conn]], user and ", u%r" % user, why)
     broker.log(_NOTICE, "Client %r [%s, p%d%s] disconnected: %s." % what)
 
 

@@ -58,7 +58,8 @@ class Connections:
         self.quota = [[_NONE, 0, 0, None]] * n
         self.state = bytearray(n)
         self.session = u16(n, _NONE)
-        # Protocol level: 3 is MQTT 3.1, 4 is 3.1.1; 6 and 7 are of bridges, see bridge/link.py
+        # Protocol level: 3 is MQTT 3.1, 4 is 3.1.1; 6 and 7 are of bridges, see
+        # bridge/link.py and protocol/open_session.py
         self.level = bytearray(n)
         self.reason = bytearray(n)  # why it is ending
         self.opened = i32(n)  # tenths of a second

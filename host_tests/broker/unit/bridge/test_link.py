@@ -1003,6 +1003,52 @@ class TestBridgesOfOthers(BridgeCase):
         found = [read_publish(data)[:2] for data in reader.packets()[1:]]
         self.assertEqual(found, [(name.encode(), b"1"), (name.encode(), b"0")])
 
+    def test_twenty_messages_are_under_way(self):
+        """mosquitto drops a further one of QoS 2, and answers PUBREC."""
+        large = Limits(connections=8, queued=200, deliveries=400, messages=200, inflight=100)
+        old = connect("b", False, level=3).replace(b"MQIsdp\x03", b"MQIsdp\x83")
+        new = as_bridge(connect("b", False))
+        client = connect("b", False)
+        for first, most, wanted in ((new, 0, 20), (old, 0, 20), (new, 40, 40), (client, 0, 60)):
+            for qos in (1, 2):
+                self.start(large, max_inflight_messages=most)
+                bridge = self.come(first)
+                bridge.send(subscribe(1, "t", 2))
+                self.world.turn(3)
+                if qos == 2:  # they wait for it
+                    bridge.leave()
+                    self.world.turn(3)
+                client = self.world.client("c")
+                for number in range(60):
+                    client.send(publish("t", b"%d" % number, qos, 1 + number))
+                    if qos == 2:
+                        client.send(ack(PUBREL, 1 + number))
+                    self.world.turn()
+                if qos == 2:
+                    bridge = self.come(first)
+                bridge = Remote(bridge.stream)
+                self.world.turn(30)
+                under_way = [data for data in bridge.packets() if data[0] >> 4 == 3]
+                self.assertEqual(len(under_way), wanted, (first, qos))
+                for data in under_way:
+                    packet_id = read_publish(data)[3]
+                    bridge.send(ack(PUBACK if qos == 1 else PUBREC, packet_id))
+                    bridge.held.add(packet_id)
+                    bridge.messages.append(read_publish(data)[:3])
+                self.deliver(bridge, 80)
+                found = [int(payload) for _, payload, _ in bridge.messages]
+                self.assertEqual(found, list(range(60)))
+                self.tearDown()
+        self.start()
+
+    def test_one_of_mqtt_3_1_may_repeat_with_dup(self):
+        old = connect("b", level=3).replace(b"MQIsdp\x03", b"MQIsdp\x83")
+        bridge = self.come(old + publish("t", b"x", 2, 7))
+        bridge.send(packet(0x6A, b"\0\7") + packet(0x8A, subscribe(3, "t", 0)[2:]))
+        self.world.turn(3)
+        found = bridge.packets()[1:]
+        self.assertEqual(found, [ack(PUBREC, 7), ack(PUBCOMP, 7), packet(0x90, b"\0\3\0")])
+
     def test_without_mqtt_5_it_is_asked_to_come_as_a_client(self):
         self.start(mqtt_versions=3)
         self.assertEqual(self.come(as_bridge(connect("b"))).packets(), [b"\x20\x02\0\1"])
