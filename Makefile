@@ -22,6 +22,9 @@
 ##                          once more alone are listed there too, and counted together
 ## make fresh            what README says, in minimal Debians that debootstrap makes (as root)
 ##     RELEASES="trixie"        those, else trixie and bookworm
+## make apps                applications of others, each in a round with this broker; fetches them
+##                          (Node-RED, Zigbee2MQTT, Home Assistant, Paho C, ...); no lane runs it
+##     APPS="Paho C"            only this one
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
 ## make bench               all workloads and peers, into docs/performance.md
 ## make bench-starts        how fast brokers start and stop in tests, into docs/pytest.md
@@ -36,6 +39,7 @@
 
 PYTHON ?= python3
 RUNTIME ?= cpython
+APPS ?=
 BOARD ?= HOST
 PORT ?=
 CONF ?=
@@ -46,7 +50,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools boards host_tests
 
-.PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-board nightly fresh emulated java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-board nightly fresh apps emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	@$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -96,6 +100,9 @@ test-board: .venv/installed-test
 
 fresh:
 	@$(PYTHON) -E -S -m tools.dev.fresh $(RELEASES)
+
+apps: .venv/installed-test
+	$(BIN)/python -m slotmq_tools.dev.apps $(if $(APPS),"$(APPS)")
 
 emulated: .venv/installed-test
 	$(BIN)/python -m slotmq_tools.dev.emulator --run build/board

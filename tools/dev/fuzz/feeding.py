@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from ...codec import CONNECTED, PING, PONG, disconnect, packet, section, string
 from . import TIGHT
-from .inputs import Inputs, connect
+from .inputs import CLIENT_IDS, Inputs, connect
 from .link import Link, Noticed, kept_client_id
 
 BATCH = 24
@@ -39,10 +39,11 @@ Pieces = Sequence[bytes]  # an input, split for sending
 
 
 class Feeder:
-    """Sends batches to one broker."""
+    """Sends batches to one broker. to: their address, if it is not that of the witnesses."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], to: tuple[str, int] | None = None) -> None:
         self._address = address
+        self._to = to or address
         self._client_ids: set[bytes] = set()  # client ids that may have a session
         self._number = 0
         self._publisher = self._client(b"witness-publisher")
@@ -60,7 +61,9 @@ class Feeder:
     def feed(self, batch: Sequence[Pieces], *, reset: bool = False) -> None:
         """Send each input on its own connection; no witness may be affected."""
         self._client_ids |= {kept_client_id(b"".join(pieces)) or b"" for pieces in batch}
-        links = [Link(self._address) for _ in batch]
+        if self._to != self._address:  # there they are in frames
+            self._client_ids |= set(CLIENT_IDS)
+        links = [Link(self._to) for _ in batch]
         for turn in zip_longest(*batch):
             for link, piece in zip(links, turn, strict=True):
                 if piece:
@@ -181,9 +184,9 @@ def _delivered(text: bytes) -> bytes:
     return packet(0x30, _TOPIC_5 + section(5, _IDENTIFIER + _CARRIED) + text)
 
 
-def feed_many(feeder: Feeder, seed: int, count: int) -> None:
+def feed_many(feeder: Feeder, seed: int, count: int, kind: type[Inputs] = Inputs) -> None:
     """Feed so many inputs of this seed; an error names the batch and has its bytes."""
-    inputs = Inputs(seed)
+    inputs = kind(seed)
     source = iter(inputs)
     for number in range(-(-count // BATCH)):
         batch = [inputs.cut(next(source)) for _ in range(BATCH)]

@@ -14,7 +14,7 @@ from .properties import Properties
 CLEAN, WILL, PASSWORD, USER_NAME = 2, 4, 64, 128
 _NAMES = {3: b"MQIsdp", 4: b"MQTT"}
 # Few ids, topics and filters, so that inputs affect each other.
-_CLIENT_IDS = [b"f1", b"f2", b"f3", b"f" * 23, b"", b"f\xc3\xa4"]
+CLIENT_IDS = [b"f1", b"f2", b"f3", b"f" * 23, b"", b"f\xc3\xa4"]
 _TOPICS = [b"f", b"f/a", b"f/a/b", b"f//", b"/", b"f/" + b"x" * 90, b"$SYS/broker/f"]
 _BAD_TOPICS = [b"", b"f/+", b"f/#", b"f\x00", b"\xff", b"\xed\xa0\x80", b"f" * 3000]
 _FILTERS = [*_TOPICS, b"#", b"f/#", b"+", b"f/+/b", b"+/+", b"f/+/#", b"$SYS/#"]
@@ -138,7 +138,7 @@ class Inputs:
             properties = self._section("connect")
             if self.random.random() < 0.1:
                 properties = self._properties.authentication()
-        client_id = self.random.choice(_CLIENT_IDS)
+        client_id = self.random.choice(CLIENT_IDS)
         return connect(client_id, flags, payload, level, properties)
 
     def _publish(self) -> bytes:

