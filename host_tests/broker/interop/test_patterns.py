@@ -49,12 +49,13 @@ class ByEvent:
             transport="websockets" if is_web else "tcp",
             reconnect_on_failure=False,
         )
-        paho.on_message = lambda c, u, m: self.got.append((m.topic, m.payload, m.retain))
+        paho.on_message = lambda c, u, m: self.got.append((m.topic, bytes(m.payload), m.retain))
         paho.on_connect = lambda *_: self.answers.append("connect")
         paho.on_subscribe = lambda *_: self.answers.append("subscribe")
         paho.on_publish = lambda *_: self.answers.append("publish")
         if pattern.will:
-            paho.will_set(*pattern.will[:4])
+            will = pattern.will
+            paho.will_set(str(will.topic), will.payload, will.qos, will.retain)
         if transport in SECURE:
             paho.tls_set_context(context(served.certs))
         paho.connect("localhost", served.ports[transport], pattern.keep_alive)
@@ -97,7 +98,7 @@ class ByEvent:
 
     def die(self) -> None:
         sock: Any = self.paho.socket()
-        sock.shutdown(socket.SHUT_RDWR)
+        getattr(sock, "_socket", sock).shutdown(socket.SHUT_RDWR)  # of paho's WebSocket
         self.close()
 
     def close(self) -> None:
@@ -213,7 +214,7 @@ class Play:
         self._where = served, transport
         self.house = House(served)
         if pattern.will and pattern.will.retain:
-            self.house.keeps(Pub(pattern.will.topic, retain=True))
+            self.house.keeps(Pub(str(pattern.will.topic), retain=True))
         self.one = self.start()
 
     def start(self) -> ByEvent | Plain:

@@ -83,7 +83,7 @@ class House:
     def __init__(self, port: int) -> None:
         self._client = Client(CallbackAPIVersion.VERSION2, "house")
         self.came: list[tuple[str, bytes]] = []
-        self._client.on_message = lambda _, __, m: self.came.append((m.topic, m.payload))
+        self._client.on_message = lambda _, __, m: self.came.append((m.topic, bytes(m.payload)))
         self._client.connect(LOOPBACK, port)
         self._client.subscribe([("app/out", 1), ("app/collectd/#", 0), ("zigbee2mqtt/#", 1)])
         self._client.loop_start()

@@ -51,7 +51,7 @@ async def of_aiomqtt() -> None:
     async with Client(HOST, PORT, tls_context=TLS, transport=transport) as client:
         await client.subscribe([(name, qos) for name, qos in FILTERS])
         async for message in client.messages:
-            text = answer(str(message.topic), bytes(message.payload))  # type: ignore[arg-type]
+            text = answer(str(message.topic), bytes(message.payload))
             if text:
                 await client.publish("app/out", text, 1)
 
