@@ -562,7 +562,6 @@ class Bridge:
         five = self.broker.five
         conn = self.conn
         most = self.options.bridge_max_packet_size
-        ondemand.take("protocol.open_session", self.broker.now).bound_window(self.broker, conn)
         five.packet_max[conn] = most and max(most - self.growth, 1)
         kind = 0
         if most:

@@ -103,14 +103,14 @@ def _accept(broker, conn, fields, will, present):
             broker.five.packet_max[conn] = 0  # of the client that had this slot before
             broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.kind)
             if fields.kind:
-                bound_window(broker, conn)
+                _bound_window(broker, conn)
         put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
     if broker._log_mask & _NOTICE:
         ondemand.log_event(broker, "connected", conn, fields)
     return _ACCEPTED
 
 
-def bound_window(broker, conn):
+def _bound_window(broker, conn):
     """The connection is that of a bridge of version 3: set its window."""
     window = broker.deliveries.window[0]
     if window > _UNDER_WAY and not broker.settings.max_inflight_messages:
