@@ -1,4 +1,5 @@
-"""The MQTT codec of the tools: encodes a client's packets, and decodes a broker's strictly.
+"""The MQTT codec of the tools: encodes a client's packets, and decodes a broker's strictly, also
+where the broker is the client, by a bridge.
 
 `level` is the protocol level: 3 (MQTT 3.1), 4 (3.1.1) or 5 (5.0). `props` are encoded properties
 without their length; only level 5 has them. The codec is written from the standards and shares no
@@ -7,6 +8,7 @@ code with the broker. The simulators run it on MicroPython too.
 
 CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 1, 2, 3, 4, 5, 6, 7
 SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, DISCONNECT = 8, 9, 10, 11, 12, 13, 14
+AUTH = 15
 
 PING, PONG = b"\xc0\0", b"\xd0\0"
 CONNECTED = b"\x20\2\0\0"  # a CONNACK of level 3 or 4: accepted, without a session
@@ -15,12 +17,31 @@ EXPIRY, IDENTIFIER, ALIAS = 0x02, 0x0B, 0x23  # properties
 _ONE, _TWO, _FOUR, _VARINT, _TEXT, _PAIR = 1, 2, 4, 5, 6, 7
 _TYPES = {
     0x01: _ONE, 0x02: _FOUR, 0x03: _TEXT, 0x08: _TEXT, 0x09: _TEXT, 0x0B: _VARINT, 0x11: _FOUR,
-    0x12: _TEXT, 0x13: _TWO, 0x1A: _TEXT, 0x1C: _TEXT, 0x1F: _TEXT, 0x21: _TWO, 0x22: _TWO,
-    0x23: _TWO, 0x24: _ONE, 0x25: _ONE, 0x26: _PAIR, 0x27: _FOUR, 0x28: _ONE, 0x29: _ONE,
-    0x2A: _ONE,
+    0x12: _TEXT, 0x13: _TWO, 0x15: _TEXT, 0x16: _TEXT, 0x17: _ONE, 0x18: _FOUR, 0x19: _ONE,
+    0x1A: _TEXT, 0x1C: _TEXT, 0x1F: _TEXT, 0x21: _TWO, 0x22: _TWO, 0x23: _TWO, 0x24: _ONE,
+    0x25: _ONE, 0x26: _PAIR, 0x27: _FOUR, 0x28: _ONE, 0x29: _ONE, 0x2A: _ONE,
 }  # fmt: skip
-_IN_CONNACK = (0x11, 0x12, 0x13, 0x1A, 0x1C, 0x1F, 0x21, 0x22, 0x24, 0x25, 0x26, 0x27, 0x2A)
+_IN_CONNECT = (0x11, 0x15, 0x16, 0x17, 0x19, 0x21, 0x22, 0x26, 0x27)
+_IN_CONNACK = (
+    0x11,
+    0x12,
+    0x13,
+    0x15,
+    0x16,
+    0x1A,
+    0x1C,
+    0x1F,
+    0x21,
+    0x22,
+    0x24,
+    0x25,
+    0x26,
+    0x27,
+    0x2A,
+)
 _IN_PUBLISH = (0x01, 0x02, 0x03, 0x08, 0x09, 0x0B, 0x23, 0x26)
+_IN_WILL = (0x01, 0x02, 0x03, 0x08, 0x09, 0x18, 0x26)
+_IN_AUTH = (0x15, 0x16, 0x1F, 0x26)
 _IN_OTHERS = (0x1C, 0x1F, 0x26)
 
 
@@ -201,6 +222,8 @@ class Reader:
 class Packet:
     """A decoded packet: kind (its type), size in bytes, and the fields that this type has."""
 
+    level = 0
+    will: tuple[bytes, bytes] | None = None  # (topic, payload)
     qos = retain = dup = packet_id = code = present = 0
     topic = payload = passed = codes = b""
     identifiers: list[int] | tuple[()] = ()
@@ -212,15 +235,17 @@ class Packet:
         self.size = size
 
 
-def take(buf: bytes, level: int) -> Packet | None:
-    """Decode the first packet of these bytes; None: it is incomplete. Malformed: it is invalid."""
+def take(buf: bytes, level: int, of_client: bool = False) -> Packet | None:
+    """Decode the first packet of these bytes; None: it is incomplete. Malformed: it is invalid.
+
+    of_client: a client has sent it, as a bridge is one."""
     found = extent(buf)
     if not found:
         return None
     start, end = found
     check(start == 2 or buf[start - 1], "remaining length is not the shortest")
     packet = Packet(buf[0] >> 4, end)
-    _read(packet, buf[0], bytes(buf[start:end]), level)
+    (_read_of_client if of_client else _read)(packet, buf[0], bytes(buf[start:end]), level)
     return packet
 
 
@@ -239,6 +264,9 @@ def _read(packet: Packet, first: int, body: bytes, level: int) -> None:
         check(not body, "PINGRESP with a body")
     elif kind == CONNACK:
         _read_connack(packet, body, level)
+    elif kind == AUTH:
+        check(level == 5, "AUTH before version 5")
+        _read_end(packet, body, 0, _IN_AUTH)
     elif kind == DISCONNECT:
         check(level == 5 and len(body) > 0, "DISCONNECT from a server of version 3")
         _read_end(packet, body, 0, _IN_OTHERS)
@@ -257,7 +285,52 @@ def _read(packet: Packet, first: int, body: bytes, level: int) -> None:
             _read_end(packet, body, 2, _IN_OTHERS)
         else:
             check(len(body) == 2, f"an acknowledgement of {len(body)} bytes")
-    check(kind in (CONNACK, PINGRESP, DISCONNECT) or packet.packet_id, "packet id 0")
+    check(kind in (CONNACK, PINGRESP, DISCONNECT, AUTH) or packet.packet_id, "packet id 0")
+
+
+def _read_of_client(packet: Packet, first: int, body: bytes, level: int) -> None:
+    kind = packet.kind
+    if kind == CONNECT:
+        check(first == 0x10, f"CONNECT {first:x}")
+        _read_connect(packet, body)
+    elif kind in (SUBSCRIBE, UNSUBSCRIBE):
+        check(first & (7 if level == 3 else 15) == 2, f"flags of packet {first:x}")
+        packet.packet_id = two(body, 0)
+        packet.props, at, _ = properties(body, 2, (0x0B, 0x26)) if level == 5 else ({}, 2, b"")
+        check(packet.packet_id and at < len(body), "SUBSCRIBE without an id or a filter")
+        while at < len(body):
+            at = _value(body, at, _TEXT)[1] + (kind == SUBSCRIBE)
+        check(at == len(body), "a filter without options")
+    elif kind in (PINGREQ, DISCONNECT) and not (level == 5 and body):
+        check(first & 15 == 0 and not body, f"packet {first:x} with a body")
+    elif kind == DISCONNECT:
+        _read_end(packet, body, 0, (0x11, 0x1C, 0x1F, 0x26))
+    else:
+        check(PUBLISH <= kind <= PUBCOMP or kind == AUTH, f"packet type {kind} of a client")
+        _read(packet, first & ~8 if level == 3 and kind == PUBREL else first, body, level)
+
+
+def _read_connect(packet: Packet, body: bytes) -> None:
+    name, at = _value(body, 0, _TEXT)
+    check(at + 2 <= len(body), "CONNECT ends within its header")
+    packet.level, flags = body[at] & 127, body[at + 1]  # 128: a bridge, as mosquitto says it
+    check(name == (b"MQIsdp" if packet.level == 3 else b"MQTT"), f"protocol {name}")
+    two(body, at + 2)
+    at += 4
+    is_5 = packet.level == 5
+    if is_5:
+        packet.props, at, _ = properties(body, at, _IN_CONNECT)
+    _, at = _value(body, at, _TEXT)
+    if flags & 4:
+        if is_5:
+            _, at, _ = properties(body, at, _IN_WILL)
+        topic, at = _value(body, at, _TEXT)
+        data, at = _value(body, at, _TEXT)
+        packet.will = topic, data
+    for bit in (0x80, 0x40):
+        if flags & bit:
+            _, at = _value(body, at, _TEXT)
+    check(at == len(body) and not flags & 1, "CONNECT does not end with its fields")
 
 
 def _read_connack(packet: Packet, body: bytes, level: int) -> None:

@@ -1,6 +1,7 @@
 """Clients of the broker's own program behave as clients from the network."""
 
 import packets
+import watch
 from embed_case import EmbedCase
 from fakes import Stream
 from packets import publish
@@ -42,6 +43,7 @@ class TestClient(EmbedCase):
 
     def test_its_will_is_published_at_a_takeover_but_not_at_disconnect(self):
         other = self.subscriber("other", "will")
+        watch.publish("will", "gone")
         first = self.broker.client("me", will=("will", "gone", 0, False))
         self.assertTrue(first.is_connected)
         second = self.broker.client("me", will=("will", "again", 0, False))

@@ -24,10 +24,14 @@ class BrokerCase(unittest.TestCase):
 
     def tearDown(self):
         self.assertEqual(broken(self.broker), [])
-        for stream in list(self.world.loop.of_stream):
-            if isinstance(stream, Stream):
-                stream.ended = True
-                stream.read = stream.write_some = lambda n: n
+        streams = [one for one in self.world.loop.of_stream if isinstance(one, Stream)]
+        for stream in streams:
+            stream.read = stream.write_some = lambda n: n
+        self.world.turn(10)
+        for stream in streams:
+            if not stream.closed:
+                self.assertEqual(stream.watch.out.rest, b"", "half a packet")
+            stream.ended = True
         self.world.turn(10)
         for session in range(self.broker.sessions.slots):
             if self.broker.sessions.used(session):

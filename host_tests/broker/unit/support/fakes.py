@@ -6,6 +6,7 @@
 #
 # The loop runs with MicroPython's heap locked. These fakes allocate, so they lift the lock as an
 # application's callback does.
+import watch
 from invariants import left, surface
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, read_publish, split
 
@@ -45,6 +46,7 @@ class Stream:
         self.sock = self  # for half_close() on CPython
         self.extra = 0  # events that the poller reports in any case
         self.writes = 0
+        self.watch = watch.Watch()
 
     def readinto(self, buf, n=None):
         heap.lift()
@@ -59,6 +61,7 @@ class Stream:
         if not n:
             return 0 if self.ended and n == 0 else None
         buf[:n] = self.sent[:n]
+        self.watch.read(self.sent[:n])
         self.sent = self.sent[n:]
         return n
 
@@ -75,6 +78,7 @@ class Stream:
         n = self.write_some(n)
         if n:
             self.received += buf[off : off + n]
+            self.watch.written(buf[off : off + n])
         return n
 
     def shutdown(self, how):
@@ -159,11 +163,19 @@ class World:
         broker.loop = self.loop = Loop(broker, self.poller, self.clock)
         surface(broker)
         self.loop.listeners.add(self.listener, self.listener.accept)
+        publish = broker.publish
+
+        def published(topic, payload=b"", *more, **named):
+            watch.publish(topic, payload)
+            return publish(topic, payload, *more, **named)
+
+        broker.publish = published
 
     def turn(self, times=1, ms=1):
         for _ in range(times):
             self.clock.ms += ms
             self.loop.turn(0)
+            watch.check()
             if self.exhausted is not None:
                 assert self.loop.exhausted == self.exhausted, "an allocation with the heap locked"
                 wrong = list(left(self.broker))

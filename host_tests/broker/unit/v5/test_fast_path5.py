@@ -35,11 +35,12 @@ class FastCase(BrokerCase):
         self.handled += stop - at
         return stop
 
-    def client(self, name, level, qos=0, options=0, properties=b"", of_filter=b"", topic="t"):
+    def client(
+        self, name, level, qos=0, options=0, properties=b"", of_filter=b"", topic="t", expiry=0
+    ):
         """A client of that version that has subscribed to the topic; qos None: to nothing."""
-        client = self.come(
-            packets5.connect(name, properties, clean=True) if level == 5 else connect(name)
-        )
+        of_5 = packets5.connect(name, properties, clean=True, expiry=expiry)
+        client = self.come(of_5 if level == 5 else connect(name))
         if qos is not None and level == 5:
             client.send(packets5.subscribe(1, topic, qos | options, of_filter))
         elif qos is not None:
@@ -812,7 +813,7 @@ class TestOptions(FastCase):
 
     def test_a_member_without_a_connection(self):
         """At QoS 0 it gets nothing; at QoS 1 one that has space gets the message."""
-        first = self.client("a", 5, 1, properties=b"\x11\0\0\1\0", topic="$share/g/t")
+        first = self.client("a", 5, 1, expiry=256, topic="$share/g/t")
         second = self.client("b", 5, 1, topic="$share/g/t", of_filter=b"\x0b\7")
         sender = self.ready()
         first.leave()

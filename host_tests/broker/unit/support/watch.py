@@ -1,0 +1,122 @@
+# watch.py - what a broker writes to a connection, read by a codec that shares nothing with it:
+# whole packets, and each PUBLISH a message that somebody has published.
+#
+#     received: 30 05 00 01 "t" "xx" | 30 0f 00 09 "home/door" "OPEN"
+#     forged: the second one is the end of a payload, and nobody has published it
+#
+# Inside WebSocket nothing is read here, see web_client.py.
+from slotmq_tools import codec
+
+# What was published to any broker here: what a journal has kept comes out of another one.
+published = set()
+payloads = {b"0", b"1"}  # of these, and of a bridge's own topics
+_wrong = []
+_state = [False, False]  # has any bridge changed topics? Has any client come over WebSocket?
+
+
+def publish(topic, payload=b""):
+    """Somebody publishes this, by a packet or within the program."""
+    topic = topic.encode() if isinstance(topic, str) else bytes(topic)
+    payload = payload.encode() if isinstance(payload, str) else bytes(payload)
+    published.add((topic, payload))
+    payloads.add(payload)
+
+
+def forget():
+    """All that was published so far has arrived, or never will."""
+    published.clear()
+    payloads.clear()
+
+
+def check():
+    """Fail if a connection was given what it may not have."""
+    found, _wrong[:] = list(_wrong), []
+    assert not found, found
+
+
+class Way:
+    """One direction of a connection."""
+
+    def __init__(self):
+        self.rest = b""  # an incomplete packet
+        self.aliases = {}
+
+    def packets(self, data, level, of_client):
+        self.rest += bytes(data)
+        while self.rest:
+            if self.rest[0] == 0x20 and self.rest[3:4] > b"\0":  # refused, and perhaps its version
+                level = 5 if self.rest[1] > 2 else 4
+            packet = codec.take(self.rest, level, of_client)
+            if packet is None:
+                return
+            self.rest = self.rest[packet.size :]
+            if packet.kind == codec.PUBLISH:
+                self._name(packet)
+            yield packet
+
+    def _name(self, packet):
+        alias = packet.props.get(codec.ALIAS) if packet.props else None
+        if alias and not packet.topic:
+            codec.check(alias in self.aliases, "an alias that was never given")
+            packet.topic = self.aliases[alias]
+        elif alias:
+            self.aliases[alias] = packet.topic
+
+
+class Watch:
+    """Both directions of a connection of a broker."""
+
+    def __init__(self):
+        self.level = 0  # of CONNECT
+        self.is_bridge = False  # is the broker the client?
+        self.is_mqtt = None  # not known before the first byte
+        self.is_first = True  # has it written nothing yet?
+        self.is_readable = True  # is all that the broker has read MQTT?
+        self.into = Way()
+        self.out = Way()
+        self.packets = None  # if it is a list, what was written is added to it
+
+    def read(self, data):
+        """The broker has read these bytes."""
+        if self.is_mqtt is None:
+            self.is_mqtt = data[0] == 0x10
+            _state[1] = _state[1] or data[:1] == b"G"
+        if not self.is_mqtt or not self.is_readable:
+            return
+        try:
+            for packet in self.into.packets(data, self.level, not self.is_bridge):
+                if packet.kind == codec.CONNECT:
+                    self.level = self.level or packet.level
+                    if packet.will:
+                        publish(*packet.will)
+                elif packet.kind == codec.PUBLISH:
+                    publish(packet.topic, packet.payload)
+        except codec.Malformed:
+            self.is_readable = False  # the broker ends it
+
+    def written(self, data):
+        """The broker has written these bytes."""
+        data = bytes(data)
+        if self.is_mqtt is None:
+            self.is_mqtt = self.is_bridge = data[0] == 0x10
+            _state[0] = _state[0] or self.is_bridge
+        if self.is_first and data[:9] == b"HTTP/1.1 ":
+            self.is_mqtt = False
+        self.is_first = False
+        if not self.is_mqtt:
+            return
+        try:
+            for packet in self.out.packets(data, self.level, self.is_bridge):
+                if self.packets is not None:
+                    self.packets.append(packet)
+                if packet.kind == codec.CONNECT:
+                    self.level = packet.level
+                elif packet.kind == codec.PUBLISH and packet.topic[:1] != b"$":
+                    self._check(packet.topic, packet.payload)
+        except codec.Malformed as error:
+            _wrong.append(f"{error} in {data[:60]}")
+            self.is_mqtt = False
+
+    def _check(self, topic, payload):
+        known = (topic, payload) in published or (_state[0] and payload in payloads) or _state[1]
+        codec.check(known, f"{payload[:40]} to {topic[:40]}, which nobody has published")
