@@ -244,8 +244,15 @@ def take(buf: bytes, level: int, of_client: bool = False) -> Packet | None:
         return None
     start, end = found
     check(start == 2 or buf[start - 1], "remaining length is not the shortest")
-    packet = Packet(buf[0] >> 4, end)
-    (_read_of_client if of_client else _read)(packet, buf[0], bytes(buf[start:end]), level)
+    packet = decode(buf[0], bytes(buf[start:end]), level, of_client)
+    packet.size = end
+    return packet
+
+
+def decode(first: int, body: bytes, level: int, of_client: bool = False) -> Packet:
+    """The packet with this first byte and body."""
+    packet = Packet(first >> 4, 0)
+    (_read_of_client if of_client else _read)(packet, first, body, level)
     return packet
 
 

@@ -46,6 +46,12 @@ class Plan:
             self.settings.allow_duplicate_messages = False
             self.settings.message_size_limit = 0
             self.settings.max_topic_alias = 65535 if self.with_options else 0
+        # Are there topics longer than the outgoing buffers, and packets of each size around them?
+        self.has_long = not self.is_plain and Numbers(seed, 13).one_in(4)
+        if self.has_long:
+            largest = max(512, self.limits.max_packet)
+            more = {"tx_bytes": 80, "topic_bytes": 240, "max_packet": largest}
+            self.limits = self.limits.replaced(more)
         self.faults = numbers.choice((0, 1, 1, 2))  # how often connections are lost
         self.bad_weather = numbers.choice((0, 1, 1, 2))
         self.one_packet = self.settings.when_full["messages"] == "disconnect" or numbers.one_in(5)
@@ -159,6 +165,10 @@ class ClientPlan:
         self.changes_version = plan.is_plain and self.level > 3 and settings.mqtt_versions == 5
         self.topics, self.filters = _words(numbers, plan, self.level)
         self.sizes = _sizes(plan.limits)
+        if plan.has_long:
+            numbers = Numbers(seed, 80 + index)
+            self.topics = [_long(numbers) for _ in range(3)] + self.topics[:1]
+            self.sizes = [8, 8] + [numbers.between(8, 170) for _ in range(8)]
         may_share = plan.limits.shares and (plan.with_options or not plan.is_plain)
         self.sharing = plan.sharing if may_share else 0
         if plan.with_options:
@@ -180,6 +190,12 @@ def _words(numbers, plan, level):
         filters += [DEEP][: numbers.below(2)]
     topics = [topic for topic in topics if len(topic) <= plan.limits.topic_bytes]
     return topics or [b"a/b"], [text for text in filters if len(text) <= plan.limits.topic_bytes]
+
+
+def _long(numbers):
+    # Topic and packet end around the end of an outgoing buffer, or of the next one
+    name = numbers.choice((b"a/", b"b/", b"a/b/c/"))
+    return name + b"x" * numbers.between(60 - len(name), 170)
 
 
 def _sizes(limits):

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from ..unit.support import watch
 from . import codec
 from .codec import Ack, Packet, Pingresp, Publish, Suback
 
@@ -57,6 +58,7 @@ class Client:
             raise
         self.connack: Any = self.codec.Connack(False, 0)
         self._send = send
+        self._watch = watch.Watch()
         self._bytes = bytearray()
         self._inbox: list[Any] = []
         self._packet_id = 0
@@ -65,6 +67,7 @@ class Client:
 
     def send(self, data: bytes) -> None:
         """Send bytes. If the broker has closed, the test's next expectation fails."""
+        self._watch.read(data)
         with contextlib.suppress(ConnectionError):
             self._send(self.sock, data)
 
@@ -156,7 +159,7 @@ class Client:
         while len(self._bytes) < count:
             data = self.sock.recv(count)
             assert data, "the broker closed the connection"
-            self._bytes += data
+            self._came(data)
         found = bytes(self._bytes[:count])
         del self._bytes[:count]
         return found
@@ -305,6 +308,18 @@ class Client:
                 return False
             if not data:
                 return False
-            self._bytes += data
+            self._came(data)
         self._inbox.append(packet)
         return True
+
+    def _came(self, data: bytes) -> None:
+        self._bytes += data
+        self._watch.written(data)
+        watch.check()
+
+    def drain(self) -> None:
+        """Look at what has come and no test has asked for."""
+        with contextlib.suppress(OSError):
+            self.sock.setblocking(False)
+            while data := self.sock.recv(65536):
+                self._came(data)

@@ -56,6 +56,7 @@ class Scene:
     def close(self) -> None:
         """Close all connections, and end all sessions."""
         for client in self._clients:
+            client.drain()
             client.sock.close()
         if self.broker.alive():
             for client_id in self._kept:

@@ -3,7 +3,12 @@
 from slotmq_tools import codec
 from slotmq_tools.sim.link import Link
 
+from ..messages import number_of
+from ..model.model import PromiseBroken
+from .plan import HERE
+
 _LINGERING = 5  # a state of connections
+_STATES = b"0", b"1"  # what a bridge says of itself
 
 
 class Pipe(Link):
@@ -25,6 +30,10 @@ class Pipe(Link):
             self.world.packets_out += 1
             if first >> 4 == codec.CONNECT:
                 self.table.level = self.other_table.level = body[2 + codec.two(body, 0)] & 127
+            packet = codec.decode(first, body, self.table.level, self.number & 1 == HERE)
+            is_known = packet.payload in _STATES or number_of(packet.payload) >= 0
+            if packet.kind == codec.PUBLISH and not is_known:
+                raise PromiseBroken(f"{self.table.name} sent {packet.payload[:40]}")
             self.table.sent(first, body, self.number >> 1)
 
     def _read(self, buf, n):

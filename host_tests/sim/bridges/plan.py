@@ -23,7 +23,9 @@ _CUT_AFTER = 30  # operations of a medium
 class EndPlan:
     """The decisions for one of the brokers."""
 
-    has_rules = is_plain = rots = real_littlefs = versions_apart = tight = with_options = False
+    has_rules = has_long = is_plain = rots = real_littlefs = versions_apart = tight = (
+        with_options
+    ) = False
     always = True
     fills = ()
     sharing = 0
@@ -53,6 +55,8 @@ class EndPlan:
         plan.publishes = max(20, min(plan.publishes, 40))
         plan.topics = [b"t/a", b"t/b"] if side == THERE else [b"h/a", b"h/b/c"]
         plan.sizes = [12, 20, 60, 300]
+        if Numbers(seed, 13).one_in(3):
+            plan.topics[1] += b"/" + b"x" * Numbers(seed, 80 + index).between(120, 240)
         plan.side = side
         return plan
 

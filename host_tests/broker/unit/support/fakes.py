@@ -163,6 +163,7 @@ class World:
         broker.loop = self.loop = Loop(broker, self.poller, self.clock)
         surface(broker)
         self.loop.listeners.add(self.listener, self.listener.accept)
+        watch.begin()
         publish = broker.publish
 
         def published(topic, payload=b"", *more, **named):

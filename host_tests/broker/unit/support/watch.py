@@ -9,9 +9,17 @@ from slotmq_tools import codec
 
 # What was published to any broker here: what a journal has kept comes out of another one.
 published = set()
-payloads = {b"0", b"1"}  # of these, and of a bridge's own topics
+payloads = set()  # of these
+replies = set()  # topics of answers that a broker itself publishes
 _wrong = []
+_OF_INTEREST = (codec.CONNECT, codec.PUBLISH)
+_STATES = (b"0", b"1")  # what a bridge says of itself
 _state = [False, False]  # has any bridge changed topics? Has any client come over WebSocket?
+
+
+def begin():
+    """Another broker, with other connections."""
+    _state[:] = [False, False]
 
 
 def publish(topic, payload=b""):
@@ -20,6 +28,9 @@ def publish(topic, payload=b""):
     payload = payload.encode() if isinstance(payload, str) else bytes(payload)
     published.add((topic, payload))
     payloads.add(payload)
+    words = payload.split(b'"') if topic[:8] == b"$SLOTMQ/" else ()
+    if b"reply" in words:
+        replies.update(words[words.index(b"reply") + 2 :][:1])
 
 
 def forget():
@@ -41,9 +52,17 @@ class Way:
         self.rest = b""  # an incomplete packet
         self.aliases = {}
 
-    def packets(self, data, level, of_client):
+    def packets(self, data, watch, of_client, only=()):
+        """only: the types that are decoded; (): all of them."""
         self.rest += bytes(data)
         while self.rest:
+            if only and self.rest[0] >> 4 not in only:
+                found = codec.extent(self.rest)
+                if not found:
+                    return
+                self.rest = self.rest[found[1] :]
+                continue
+            level = watch.level
             if self.rest[0] == 0x20 and self.rest[3:4] > b"\0":  # refused, and perhaps its version
                 level = 5 if self.rest[1] > 2 else 4
             packet = codec.take(self.rest, level, of_client)
@@ -84,7 +103,7 @@ class Watch:
         if not self.is_mqtt or not self.is_readable:
             return
         try:
-            for packet in self.into.packets(data, self.level, not self.is_bridge):
+            for packet in self.into.packets(data, self, not self.is_bridge, _OF_INTEREST):
                 if packet.kind == codec.CONNECT:
                     self.level = self.level or packet.level
                     if packet.will:
@@ -106,7 +125,7 @@ class Watch:
         if not self.is_mqtt:
             return
         try:
-            for packet in self.out.packets(data, self.level, self.is_bridge):
+            for packet in self.out.packets(data, self, self.is_bridge):
                 if self.packets is not None:
                     self.packets.append(packet)
                 if packet.kind == codec.CONNECT:
@@ -118,5 +137,6 @@ class Watch:
             self.is_mqtt = False
 
     def _check(self, topic, payload):
-        known = (topic, payload) in published or (_state[0] and payload in payloads) or _state[1]
+        known = (topic, payload) in published or topic in replies or _state[1]
+        known = known or (_state[0] and (payload in payloads or payload in _STATES))
         codec.check(known, f"{payload[:40]} to {topic[:40]}, which nobody has published")
