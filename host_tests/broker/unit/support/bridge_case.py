@@ -1,5 +1,6 @@
 # bridge_case.py - a broker with bridges to other brokers that are fakes: the test is the other
 # broker, on the other end of a fake stream.
+import watch
 from broker_case import BrokerCase
 from fakes import Client, Stream
 from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, read_publish
@@ -81,6 +82,7 @@ class BridgeCase(BrokerCase):
     def bridge(self, *topics, addresses=(REMOTE,), **options):
         quiet = {"notifications": False, "bridge_attempt_unsubscribe": False}
         options = {"remote_clientid": "edge"} | quiet | options
+        watch.bridge()
         self.one = self.broker.bridge("up", addresses, topics, **options)
         self.world.turn(2)
         return self.one

@@ -33,6 +33,11 @@ def publish(topic, payload=b""):
         replies.update(words[words.index(b"reply") + 2 :][:1])
 
 
+def bridge():
+    """A bridge publishes what it says of itself, and may change topics."""
+    _state[0] = True
+
+
 def forget():
     """All that was published so far has arrived, or never will."""
     published.clear()
@@ -118,7 +123,8 @@ class Watch:
         data = bytes(data)
         if self.is_mqtt is None:
             self.is_mqtt = self.is_bridge = data[0] == 0x10
-            _state[0] = _state[0] or self.is_bridge
+            if self.is_bridge:
+                bridge()
         if self.is_first and data[:9] == b"HTTP/1.1 ":
             self.is_mqtt = False
         self.is_first = False
