@@ -100,7 +100,8 @@ connect_timeout|own|seconds from the connection to its CONNECT
 packet_timeout|own|seconds that a packet may stay incomplete; for a longer packet, for each \
 2,000 bytes. While another client waits for the reassembly buffer, the sender must bring 2,000 \
 bytes in 2 s or is disconnected
-max_packet_size|2000000|bytes of a whole packet; a client that sends a larger one is disconnected
+max_packet_size|2000000|bytes of a whole packet; a client that sends a larger one is \
+disconnected; on a computer it raises `limit max_packet`
 message_size_limit|0|bytes of a payload; a larger message is acknowledged and dropped, counted \
 in `publish/messages/dropped`, and the log warns
 max_qos|=|highest QoS that is granted, and that clients may publish; below a `listener`, of \
@@ -126,7 +127,8 @@ allow_duplicate_messages|true|deliver once for each overlapping subscription
 mqtt_versions|own|highest version served; `3`: no code and no RAM for MQTT 5.0
 max_topic_alias|10|highest topic alias that a client may use; at most `limit aliases`; below a \
 `listener`, of that one
-max_topic_alias_broker|10|highest topic alias that the broker uses; at most `limit aliases`; \
+max_topic_alias_broker|10|highest topic alias that the broker uses, at \
+QoS 0 and 1 only: at QoS 2 some clients have lost it when PUBREL comes; at most `limit aliases`; \
 below a `listener`, of that one
 persistent_client_expiration|never|seconds, or with `h`, `d`, `w`, `m` or `y`, that a session \
 outlives its connection at most; 0: as the client asked

@@ -139,3 +139,25 @@ def test_a_client_that_occupies_the_only_reassembly_buffer_is_disconnected(mqtt,
     hog.expect_closed()
     waiting.expect(Ack(codec.PUBACK, 1))
     subscriber.receive(topic, payload(90_000), 1)
+
+
+@pytest.mark.config("max_packet_size 20000000")
+@pytest.mark.parametrize("size", [1_400_000, 3_000_000])
+def test_a_larger_max_packet_size_is_served(mqtt, topic, size):
+    """A list of 300 devices, retained."""
+    publisher = mqtt.connect()
+    publisher.publish(topic, payload(size), 1, retain=True)
+    late = mqtt.connect()
+    late.subscribe(topic, qos=1)
+    late.receive(topic, payload(size), 1, retain=True)
+    publisher.publish(topic, b"", 1, retain=True)
+
+
+@OURS
+@pytest.mark.config("max_packet_size 20000000")
+def test_what_finds_no_space_is_acknowledged_and_goes_nowhere(mqtt, topic):
+    publisher = mqtt.connect()
+    publisher.publish(topic, payload(17_000_000), 1, retain=True)
+    late = mqtt.connect()
+    late.subscribe(topic, qos=1)
+    late.expect_silence()

@@ -21,12 +21,13 @@ from slotmq.config.capacities import fields
 from slotmq.config.policies import connack, sized
 from slotmq.config.settings import ConfError, Settings
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
 
 OF_BOARD = 2  # a value of Reader.is_foreign
 _LINE = const(20)  # bits of a line's number in its place
 _PLACES = const(-1)  # of its lines about TLS and WebSocket, in the options of a listener
 _MOST_KEPT = const(10)  # errors, and warnings, that a small heap keeps
+_COMPUTER = const(1 << 20)  # max_packet of a computer: more costs nothing until it is used
 
 FIELDS = """\
 listener start listener
@@ -364,8 +365,14 @@ def _is_scoped(reader):
 
 
 def _resize(reader):
+    sizes = reader.sizes
+    largest = max(reader.settings.max_packet_size, reader.settings.message_size_limit)
+    if "max_packet" not in sizes and largest > reader.limits.max_packet >= _COMPUTER:
+        sizes["max_packet"] = largest
+        if MICROPYTHON:  # its heap has a size, and each buffer counts
+            sizes["reassembly"] = sizes.get("reassembly", 1)
     try:
-        reader.limits = reader.limits.replaced(reader.sizes)
+        reader.limits = reader.limits.replaced(sizes)
     except ValueError as error:
         # The text names the limits that contradict; the file sets at least one of them.
         named = [word for word in str(error).replace(":", "").split() if word in reader.sizes]

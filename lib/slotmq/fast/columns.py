@@ -45,10 +45,7 @@ if MICROPYTHON:
         broker.tables = broker.fast_columns = c.columns = table(p)
 
 else:
-    from slotmq.fast.pages_cpython import on_pages
-
     def make(broker, key):
-        on_pages(broker.conns)
         if key:
             r = broker.subscriptions.routes
             r.senders = ondemand.take("fast.senders_cpython", broker.now).make(r, 0)

@@ -3,20 +3,17 @@
 import mmap
 
 _LARGE = 1 << 18  # bytes
+_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0)  # the system need not have all of it at once
 
 
-def on_pages(conns):
-    """Put the large buffers of Connections, which nobody has used yet, on such pages."""
-    old = conns.tx
-    conns.tx = _pages(old)
-    conns.partial = _pages(conns.partial)
-    conns.columns = tuple([conns.tx if each is old else each for each in conns.columns])
-
-
-def _pages(buffer):
-    n = len(buffer)
+def pages(n):
+    """What bytearray(n) returns, or pages."""
     if n < _LARGE:
-        return buffer
-    if hasattr(mmap, "MAP_PRIVATE"):
-        return mmap.mmap(-1, n, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return mmap.mmap(-1, n)
+        return bytearray(n)
+    try:
+        if hasattr(mmap, "MAP_PRIVATE"):
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
+            return mmap.mmap(-1, n, flags=flags)
+        return mmap.mmap(-1, n)
+    except OSError:
+        raise MemoryError("%d bytes" % n) from None

@@ -16,7 +16,10 @@
 # (reassembly_owner), of which there are fewer than connections.
 from slotmq.fast import copy
 from slotmq.platform.arrays import chain, i32, u16
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
+
+if not MICROPYTHON:
+    from slotmq.fast.pages_cpython import pages as bytearray  # noqa: A004
 
 _NONE = const(0xFFFF)
 

@@ -376,6 +376,20 @@ class TestValues(Case):
             self.assertEqual(getattr(found, key), 30000)
         self.refused("max_packet_size 9000", 1, "max_packet_size", "limit max_packet")
 
+    def test_a_larger_packet_raises_the_limit_of_a_computer(self):
+        """No buffer is touched before a packet of that size comes. A line of the limit counts."""
+        computer = Limits(max_packet=1 << 20, message_bytes=2 << 20, message_block=512)
+        for key in ("max_packet_size", "message_size_limit"):
+            for size in (20000000, 268435455):
+                found = load(f"{key} {size}", computer)[1]
+                self.assertEqual(found.max_packet, size)
+                self.assertEqual(found.message_bytes, 2 << 20)
+                self.assertEqual(found.reassembly, 1 if MICROPYTHON else computer.reassembly)
+        self.assertEqual(load("max_packet_size 500000", computer)[1].max_packet, 1 << 20)
+        self.assertEqual(load("limit max_packet 268435455", computer)[1].max_packet, 268435455)
+        with self.assertRaises(ConfError):
+            load("max_packet_size 20000000\nlimit max_packet 1048576", computer)
+
     def test_what_mosquitto_takes_for_no_bound(self):
         for key in ("max_inflight_bytes", "max_queued_bytes", "autosave_interval"):
             self.assertEqual(getattr(settings(f"{key} -1"), key, 0), 0)
