@@ -49,6 +49,7 @@ class Clock:
         self._asked = 0
         self.is_set = False
         self._broker = None
+        self._is_wrong = False  # was the last message no time? That is printed once.
 
     def follow(self, broker):
         """Subscribe to $SLOTMQ/time, or publish the server's time there."""
@@ -64,8 +65,10 @@ class Clock:
         try:
             set_clock(int((bytes(payload).split() or [b""])[0].split(b".")[0]))
             self.is_set = True
+            self._is_wrong = False
         except ValueError:
-            print("slotmq: %s: expected seconds since 1970" % TOPIC)
+            self._is_wrong or print("slotmq: %s: expected seconds since 1970" % TOPIC)
+            self._is_wrong = True
 
     def step(self, now):
         """Send a query, or receive an answer."""

@@ -69,7 +69,7 @@ class Broker:
         # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
         self.now = 0
-        self.clock = i32(12)  # [now, for the fast path; times of status/log_full_tables.py ...]
+        self.clock = i32(13)  # [now, for the fast path; times of status/log_full_tables.py ...]
         self.auto_id = 0
         self.connected = 0  # network connections that have a session
         self.messages = _create(Messages, limits)
@@ -90,8 +90,9 @@ class Broker:
         # A topic at its beginning, a filter at its end
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
-        # [_PACKETS_IN to _BYTES_OUT; from 7 on status/log_full_tables.py; 18, 19: publishing.py]
-        self.stats = i32(20)
+        # [_PACKETS_IN to _BYTES_OUT; from 7 on status/log_full_tables.py; 19, 20: publishing.py;
+        # 21: QoS 0 without space in a buffer; 22, 23: is a bound of deliveries, messages noted?]
+        self.stats = i32(24)
         # How often each of stats passed timers.CARRY; [7]: how often the zero of now has moved
         # (tables/epoch.py)
         self.carried = i32(8)
@@ -120,6 +121,7 @@ class Broker:
         self.outgoing = None  # the Bridges of bridge/bridges.py
         self.log = None  # log(bit, text), called only if log_mask has the bit, or with bit 0
         self._log_mask = 0
+        self.said = {}  # of platform/said.py, delivery/bounds.py
         self.pkt = new_packet(limits.max_packet)
         self.five = None
         # handle_fast(fast_path, conn, buf, at, end) handles packets that need no decision.

@@ -244,3 +244,20 @@ def test_the_example_of_the_documentation(tmp_path: Path) -> None:
     rules.write_text(example)
     acl = Broker(settings=Settings(acl_file=str(rules))).acl
     assert acl and acl.count == 6
+
+
+@pytest.mark.ours("mosquitto reads it at once")
+def test_a_first_acl_file_by_sighup_warns_that_all_rights_stay(
+    runtime: str, tmp_path: Path
+) -> None:
+    broker = BrokerProcess(runtime, "log_type all\n", tmp_path)
+    try:
+        rules = tmp_path / "acl"
+        rules.write_text(RULES)
+        broker.write(f"log_type all\nacl_file {rules}\n")
+        broker.signal(signal.SIGHUP)
+        words = "acl_file: until that restart each client may read and write all topics."
+        broker.wait_for(lambda: words in broker.complaints(), "the warning")
+        assert "Only a restart changes: acl_file." in broker.complaints()
+    finally:
+        broker.stop()

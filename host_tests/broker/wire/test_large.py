@@ -98,12 +98,12 @@ def test_a_reader_that_stops_loses_whole_qos_0_messages_only(mqtt, topic):
     stopped.subscribe(f"{topic}/big", f"{topic}/end")
     quick.subscribe(f"{topic}/big")
     publisher = mqtt.connect()
-    sent = [payload((16_500, 70_001, 300_000)[seed % 3], seed) for seed in range(60)]
+    sent = [payload((16_500, 70_001, 300_000)[seed % 3], seed) for seed in range(150)]
     for one in sent:
         publisher.publish(f"{topic}/big", one)
         quick.receive(f"{topic}/big", one)
     found = [m.payload for m in stopped.publishes()]
-    assert found[0] == sent[0]
+    assert found[:50] == sent[:50]  # behind one that goes out in chunks they are queued
     assert found == [one for one in sent if one in found]
     assert len(found) < len(sent)
     publisher.publish(f"{topic}/end", b"small")

@@ -56,7 +56,6 @@ class Acl:
         self.scratch = bytearray(2 * limits.topic_bytes)
         self.hook = None  # what asks may_publish, if there is such a hook; control.py sets it
         self.denied = 0  # PUBLISH and wills
-        self.quiet_until = -1  # tenths of a second: no further denial is logged before
         self.counted = -1  # the PUBLISH that was counted last
         subs = broker.subscriptions
         self.inner_walk = subs.walk
@@ -182,7 +181,7 @@ class Acl:
 
     def may_publish(self, session, buf, topic, n):
         """May the session publish this? Asked for each PUBLISH, and when a will goes out or a
-        message that waited for PUBREL. If not, that is counted, and logged once a minute."""
+        message that waited for PUBREL. If not, that is counted and logged."""
         if self.may_write(session, buf, topic, n):
             return True
         broker = self.broker

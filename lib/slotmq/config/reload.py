@@ -34,6 +34,11 @@ def reload_app(program):
     log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
     if refused:
         log.write(_WARNING, "Only a restart changes: %s." % ", ".join(refused))
+    if "acl_file" in refused and not program.broker.acl:
+        text = "acl_file: until that restart each client may read and write all topics."
+        log.write(_WARNING, text)
+    if "password_file" in refused and not program.broker.users:
+        log.write(_WARNING, "password_file: until that restart no password is checked.")
 
 
 def reload(path, limits, settings, is_public=False):

@@ -121,9 +121,8 @@ def pass_rest(broker, conn, buf, start, n):
 
 
 def _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
-    # While the journal allows no flush no chunked send begins: nothing would continue it.
     conns = broker.conns
-    if n <= conns.tx_bytes or not conns.is_empty(conn) or broker.journal and broker.no_commit:
+    if not may_begin(broker, conn, msg, first, n):
         return False
     head = 1 + length_bytes(remaining)
     at = conns.reserve(conn, head)
@@ -134,6 +133,20 @@ def _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
     set_chunked(conns, conn, msg, 0, packet_id)
     fill(broker, conn)
     return True
+
+
+def may_begin(broker, conn, msg, first, n):
+    """May a message of n bytes, for which there is no space, be sent in chunks now? While the
+    journal allows no flush none begins: nothing would continue it."""
+    conns = broker.conns
+    if broker.journal and broker.no_commit:
+        return False
+    if n > conns.tx_bytes and conns.is_empty(conn):
+        return True
+    # One of QoS 0 that has waited begins in any case: a shorter one would overtake it.
+    entry = broker.sessions.cursor[conns.session[conn]]
+    waited = entry != _NONE and broker.deliveries.msg[entry] == msg != _NONE
+    return waited and not first & 6
 
 
 def set_chunked(conns, conn, msg, off, packet_id):

@@ -4,6 +4,12 @@
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
+# What a session has reached; the odd ones: of what others leave
+_CROWDED = const(1)
+_DELIVERIES = const(2)
+_MESSAGES = const(4)
+_OF_BYTES = const(6)
+_QUEUED_BYTES = const(8)
 
 
 def may_hold(broker, session, msg, new_size, freed, n):
@@ -18,8 +24,14 @@ def may_hold(broker, session, msg, new_size, freed, n):
     session without any message may have one while it is connected."""
     if n < 0:
         return _within_bytes(broker, session, msg)
+    return not bound(broker, session, msg, new_size, freed, n)
+
+
+def bound(broker, session, msg, new_size, freed, n):
+    """What keeps the session from one message more, as may_hold(): 0: nothing, else one of the
+    numbers above."""
     if n == _NONE and _has_queued(broker, session, broker.settings.max_queued_bytes):
-        return False
+        return _QUEUED_BYTES
     sessions = broker.sessions
     messages = broker.messages
     arena = messages.arena
@@ -39,18 +51,22 @@ def may_hold(broker, session, msg, new_size, freed, n):
     free = deliveries.slots - deliveries.count[0] - 1
     if n and not freed and free * 100 < deliveries.slots * left:
         crowded = True
+    crowded = int(crowded)
     if crowded and sessions.conn[session] == _NONE:
-        return False
-    slots, blocks = _used(broker, session)
+        return _CROWDED
+    slots, blocks = used(broker, session)
     share = broker.settings.max_session_share * sessions.slots
     if crowded:
         share = min(share, left)
     share_of = 100 * sessions.slots
-    used = n and sessions.queued[session] + sessions.inflight[session]
-    if used and used >= deliveries.slots * share // share_of:
-        return False
-    most = most * share // share_of
-    return not blocks or slots < most and blocks + size <= most_blocks * share // share_of
+    taken = n and sessions.queued[session] + sessions.inflight[session]
+    if taken and taken >= deliveries.slots * share // share_of:
+        return _DELIVERIES + crowded
+    if not blocks:
+        return 0
+    if slots >= most * share // share_of:
+        return _MESSAGES + crowded
+    return _OF_BYTES + crowded if blocks + size > most_blocks * share // share_of else 0
 
 
 def _has_queued(broker, session, most):
@@ -85,8 +101,8 @@ def _within_bytes(broker, session, most):
     return most if left > 0 else n
 
 
-def _used(broker, session):
-    # Message slots and blocks of a session: of its deliveries, and of its receive list.
+def used(broker, session):
+    """Message slots and blocks of a session: of its deliveries, and of its receive list."""
     sessions = broker.sessions
     slots = sessions.queued[session] + sessions.inflight[session]
     blocks = sessions.blocks[session] if sessions.blocks else _queued(broker, session)

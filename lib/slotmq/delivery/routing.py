@@ -30,6 +30,11 @@ _TOPIC_LEN = const(8)
 _PAYLOAD = const(9)
 _PACKETS_OUT = const(1)
 _DROPPED = const(4)
+_WARNING = const(2)
+_QOS_0 = const(21)
+_NOTED_DELIVERIES = const(22)
+_NOTED_MESSAGES = const(23)
+_COUNT_MOST = const(0xFFFFFFF)
 
 
 def route(broker, buf, topic, topic_len):
@@ -54,27 +59,54 @@ def publish_packet(broker, pkt, buf, slot):
     if broker.queue_qos0:
         _publish_or_queue(broker, pkt, buf, i, end)
         return
+    msg = _NONE
     while True:
         i = place(conns.columns, i, end, buf, pkt[_START], pkt[_TOTAL])
         if i == end:
             break
-        _place_slowly(broker, pkt, buf, subs.pool[i] >> 2)
+        msg = _place_slowly(broker, pkt, buf, subs.pool[i] >> 2, msg)
         i += 1
+    if msg != _NONE:
+        unref(broker.tables, msg)
 
 
-def _place_slowly(broker, pkt, buf, session):
-    # To the receiver at which place() stopped: its buffer is full, or it is the sender.
+def _place_slowly(broker, pkt, buf, session, msg):
+    # To the receiver at which place() stopped: its buffer is full, or it is the sender. msg: the
+    # message, if it is stored already; -> the same afterwards.
     conn = broker.sessions.conn[session]
     if conn == broker.reading:
         # To its own sender, whose free space is reserved for answers until its input is handled
         broker.queued_to_self = True
         broker.conns.tx_limit[conn] = broker.conns.tx_end[conn]
+    elif not is_slow(broker, session, pkt[_TOTAL]):
+        if not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
+            drop(broker)
+        return msg
+    if msg == _NONE:
         msg = store(broker, pkt, buf, 0)
-        if msg != _NONE:
-            enqueue(broker, session, msg, 0)
-            unref(broker.tables, msg)
-    elif not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
-        broker.stats[_DROPPED] += 1
+    if msg != _NONE:
+        enqueue(broker, session, msg, 0)
+    return msg
+
+
+def is_slow(broker, session, size):
+    """Must a QoS 0 message of that size be queued behind one that goes out in chunks, or that
+    waits for that? Only while no quota would have to be asked; nor behind QoS 1 and 2, since later
+    ones would overtake it while the window is full."""
+    entry = broker.sessions.tail[session]
+    if broker.sessions.cursor[session] == _NONE:
+        if broker.conns.chunked_msg[broker.sessions.conn[session]] == _NONE:
+            return False
+    elif broker.deliveries.flags[entry] & 6:
+        return False
+    return not is_tight(broker, size, 1)
+
+
+def drop(broker):
+    """Count a QoS 0 message for which the client's buffer has no space."""
+    stats = broker.stats
+    stats[_DROPPED] += 1
+    stats[_QOS_0] = stats[_QOS_0] + 1 & _COUNT_MOST
 
 
 def _publish_or_queue(broker, pkt, buf, i, end):
@@ -84,7 +116,7 @@ def _publish_or_queue(broker, pkt, buf, i, end):
         session = broker.subscriptions.pool[i] >> 2
         if not must_queue(broker, session):
             if place(broker.conns.columns, i, i + 1, buf, pkt[_START], pkt[_TOTAL]) == i:
-                _place_slowly(broker, pkt, buf, session)
+                msg = _place_slowly(broker, pkt, buf, session, msg)
         else:
             if msg == _NONE:
                 msg = store(broker, pkt, buf, 0)
@@ -130,13 +162,13 @@ def _send_qos0(broker, session, msg):
         enqueue(broker, session, msg, 0)
     elif conn == _NONE:
         return
-    elif conn == broker.reading:
+    elif conn == broker.reading or is_slow(broker, session, 0):
         enqueue(broker, session, msg, 0)
     elif not send_message(broker, conn, msg, _PUBLISH, 0):
         if must_wait(broker, conn):
             enqueue(broker, session, msg, 0)
         else:
-            broker.stats[_DROPPED] += 1
+            drop(broker)
 
 
 def must_wait(broker, conn):
@@ -164,6 +196,7 @@ def enqueue(broker, session, msg, flags):
     for _ in range(TRIES):
         if has_space(broker, session, msg, freed):
             return append(broker.tables, session, msg, flags)
+        note(broker, _NOTED_DELIVERIES, session, msg, 0)
         if broker.settings.when_full["deliveries"] != "drop_oldest":
             break
         blocks = drop_oldest(broker, session)
@@ -234,7 +267,7 @@ def may_wait_for_pubrel(broker, session, size):
     full = broker.journal_full and not broker.sessions.clean[session]
     if not full and may_hold(broker, session, _NONE, size, 0, 0):
         return True
-    return not refuse(broker)
+    return not refuse(broker, session, size)
 
 
 def is_refused(broker, slot, qos):
@@ -244,11 +277,26 @@ def is_refused(broker, slot, qos):
         return False
     with heap.lifted:
         needs = ondemand.take("journal.compaction", broker.now).needs_row(broker, slot)
-    return needs and refuse(broker)
+    return needs and refuse(broker, _NONE, 1)
 
 
-def refuse(broker):
+def note(broker, what, session, msg, size):
+    """Have delivery/bounds.py note for the log which bound refuses this, the first one since its
+    last line about that."""
+    if broker._log_mask & _WARNING and not broker.stats[what]:
+        broker.stats[what] = 1
+        heap.lift()
+        try:
+            bounds = ondemand.take("delivery.bounds", broker.now)
+            bounds.note(broker, what, session, msg, size)
+        except MemoryError:
+            pass
+        heap.drop()
+
+
+def refuse(broker, session, size):
     """Count a message that is refused since there is no space; -> True."""
+    note(broker, _NOTED_MESSAGES, session, _NONE, size)
     broker.messages.refused += 1
     broker.stats[_DROPPED] += 1
     return True
@@ -265,7 +313,7 @@ def store(broker, pkt, buf, flags):
             return msg
         if not make_space(broker):
             break
-    refuse(broker)
+    refuse(broker, _NONE, pkt[_TOPIC_LEN] + 2 + size)
     return _NONE
 
 

@@ -12,6 +12,7 @@ _FIVE = const(4)
 _TIMED_OUT = const(8)
 _PUBLISH_OUT = const(3)
 _LOGGED_REFUSALS = const(7)  # of broker.stats
+_QOS_0 = const(21)
 _IN = const(1)
 _WARNING = const(2)
 _NEXT_LOOK = const(100)  # tenths of a second between two log lines about full tables
@@ -83,7 +84,7 @@ def _count(broker):
         # Have tables refused or dropped more than the log says?
         k = broker.conns.refused + broker.messages.refused + broker.deliveries.refused
         table = broker.sessions
-        k += table.refused + table.ids_refused + broker.retained.refused
+        k += broker.stats[_QOS_0] + table.refused + table.ids_refused + broker.retained.refused
         table = broker.subscriptions
         k += table.refused + table.nodes_refused
         five = broker.five

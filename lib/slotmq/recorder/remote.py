@@ -58,7 +58,9 @@ def _obey(record, session, name, payload):
     except MemoryError:
         raise
     except Exception:  # whatever a client sends must not end the broker
-        log.write(_WARNING, "The recorder: %r: not understood." % str(name, "utf-8"))
+        broker = record.broker
+        if ondemand.take("platform.said", broker.now).may(broker, _WARNING, b"%d" % session, name):
+            log.write(_WARNING, "The recorder: %r: not understood." % str(name, "utf-8"))
 
 
 def _publishing(record):

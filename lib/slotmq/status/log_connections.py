@@ -90,7 +90,8 @@ def ended(broker, conn, reason):
     where, user = address(broker, conn)
     if session == _NONE:
         why = take("status.log_reasons", broker.now).ended(broker, conn, reason, why)
-        broker.log(_NOTICE, "Connection from %s closed: %s." % (where, why))
+        if why:
+            broker.log(_NOTICE, "Connection from %s closed: %s." % (where, why))
         return
     if reason in (_MALFORMED, _TOPIC_INVALID):
         why += take("status.log_reasons", broker.now).too_long(broker, broker.pkt)

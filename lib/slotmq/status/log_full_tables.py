@@ -20,18 +20,24 @@ messages.refused
 deliveries.refused
 retained.refused
 five.shares.refused
-five.aliases.refused"""
+five.aliases.refused
+stats"""
+_LINE = "Table %s: %%d refused or dropped%%s."
 _LIMITS = """\
 connections, tls_connections
 sessions
 received
 subscriptions, topic_bytes, levels
-nodes, node_bytes
+nodes, name_bytes
 messages, message_bytes
 deliveries, max_queued_messages, max_session_share, max_offline_share
 retained, retained_name_bytes
 shares
-aliases"""
+aliases
+tx_bytes, message_bytes"""
+# Of broker.stats, and for the last of these rows
+_QOS_0 = const(21)
+_NOTED = const(22)  # of deliveries, then of messages
 
 
 def log(broker, refused):
@@ -44,6 +50,7 @@ def log(broker, refused):
         count = broker
         for part in paths[i].split("."):
             count = getattr(count, part, 0)
+        count = stats[_QOS_0] if count is stats else count
         more = count - stats[8 + i] & _ALL
         if more and stats[8 + i] and broker.now - clock[2 + i] < _MINUTE:
             refused -= more  # later
@@ -51,8 +58,15 @@ def log(broker, refused):
             why = _LIMITS.split("\n")[i]
             name = why.split(",")[0]
             why += ", the journal's space" if broker.journal_full else ""
-            what = (name, more, why)
-            broker.log(_WARNING, "Table %s: %d refused or dropped (see %s)." % what)
+            why = " (see %s)" % why
+            text = _LINE % name
+            if name == "deliveries" or name == "messages":
+                noted = _NOTED + (name == "messages")
+                why = broker.said.pop(noted, why)  # of delivery/bounds.py
+                stats[noted] = 0
+            elif name == "tx_bytes":
+                text = "Outgoing buffers: %d QoS 0 dropped%s."
+            broker.log(_WARNING, text % (more, why))
             stats[8 + i] = count & _ALL
             clock[2 + i] = broker.now
     stats[_LOGGED_REFUSALS] = refused & _ALL

@@ -1,5 +1,6 @@
 # log_reasons.py - log lines about refused clients and filters, and why a connection without a
 # session ended. Loaded on demand by status/log_connections.py; owns nothing; allocates the line.
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 from slotmq.status.log_connections import address
 
@@ -113,18 +114,24 @@ def _keep_alive(most, said):
     return (b"keep-alive of %s, longer than max_keepalive (return code 2)" % said).decode()
 
 
+def _may_say(broker, who, what):
+    return ondemand.take("platform.said", broker.now).may(broker, _NOTICE, who, what)
+
+
 def denied(broker, conn, what):
     """SUBACK refuses a filter; what: (filter, reason code of version 5)."""
     text, code = what
+    who = broker.sessions.client_id(broker.conns.session[conn])
+    if not _may_say(broker, who, text):
+        return
     is_5 = broker.conns.level[conn] == 5
     why = _REASONS.split(b"\n")[code - 0x80]
     if code == _FILTER_INVALID:
         why += b", too long or too deep: topic_bytes, levels"
     elif code == _QUOTA:
-        why = b"too little: subscriptions, nodes, node_bytes"
+        why = b"too little: subscriptions, nodes, name_bytes"
         why += b", shares" if is_5 and text.startswith(b"$share/") else b""
         why += b", the journal's space" if broker.journal_full else b""
-    who = broker.sessions.client_id(broker.conns.session[conn])
     what = (who.decode(), text.decode(), why.decode(), code if is_5 else 0x80)
     broker.log(_NOTICE, "Denied SUBSCRIBE from %r to %r: %s (0x%02x)." % what)
 
@@ -146,12 +153,19 @@ def ended(broker, conn, reason, text):
     if said[:2] == b"\x16\x03":
         return "TLS, and this port speaks MQTT without it"
     why = getattr(conns.stream[conn], "why", None)  # of TLS
-    why = why or getattr(conns.attached[conn], "why", None)  # of a Pipe
+    if not why:
+        why = getattr(conns.attached[conn], "why", None)  # of a Pipe
+        if why and reason == _PROTOCOL and not _may_say(broker, _host(broker, conn), why.encode()):
+            return None
     if why:
         return "%s (%s)" % (text, why)
     if not said or said[0] & 0xF0 == _CONNECT_BYTE or said[0] >= _AUTH:
         return text
     return "%s, no CONNECT but %r" % (text, said.split(b"\r")[0].split(b"?")[0])
+
+
+def _host(broker, conn):
+    return address(broker, conn)[0].rpartition(":")[0].encode()
 
 
 def too_long(broker, pkt):

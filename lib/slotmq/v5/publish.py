@@ -219,7 +219,8 @@ def _store(broker, flags):
             return msg
         if not routing.make_space(broker):
             break
-    routing.refuse(broker)
+    source = broker.five.source
+    routing.refuse(broker, _NONE, source.topic_len + 2 + source.size)
     return _NONE
 
 

@@ -134,15 +134,17 @@ def deliver(broker, session, sub, qos, granted, keep_retain):
         waits = waits or routing.is_behind(broker, session)
         if not waits and conn == _NONE:
             return
+        waits = waits or routing.is_slow(broker, session, source.topic_len + source.size)
         if not waits and conn != broker.reading:
             sent = emit(broker, conn, _PUBLISH | retain, 0, ident)
             if sent or not routing.must_wait(broker, conn):
-                if sent <= 0:
+                if sent == 0:
+                    routing.drop(broker)
+                elif sent < 0:
                     broker.stats[_DROPPED] += 1
                 return
     if source.msg == _NONE and store(broker, retain) == _NONE:
-        broker.messages.refused += 1
-        broker.stats[_DROPPED] += 1
+        routing.refuse(broker, _NONE, source.topic_len + 2 + source.size)
         return
     flags = qos << 1 | retain | (_OWN if source.own else 0)
     entry = routing.enqueue(broker, session, source.msg, flags)

@@ -5,7 +5,7 @@
 # remaining expiry, topic alias, subscription identifiers. The middle part of the file is for
 # messages larger than the outgoing buffer. Owns nothing. Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
-from slotmq.delivery.outgoing import fill, pass_rest, set_chunked, space
+from slotmq.delivery.outgoing import fill, may_begin, pass_rest, set_chunked, space
 from slotmq.fast import copy, topic_matches
 from slotmq.platform.runtime import const
 from slotmq.v5.source import store
@@ -69,10 +69,8 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
         return -1  # [3.1.2-24]
     at = space(broker, conn, n)
     if at < 0:
-        if n <= conns.tx_bytes or not conns.is_empty(conn) or not conns.tx_limit[conn]:
+        if not conns.tx_limit[conn] or not may_begin(broker, conn, source.msg, first, n):
             return 0
-        if broker.journal and broker.no_commit:
-            return 0  # the journal holds output back, and nothing would continue the send
         chunked = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
         if chunked == _STRAIGHT and alias:
             return emit(broker, conn, first, packet_id, ident, False)  # the send may be undone

@@ -334,7 +334,7 @@ class MaySubscribe:
         return topic_filter != b"forbidden"
 
 
-FULL = "too little: subscriptions, nodes, node_bytes"
+FULL = "too little: subscriptions, nodes, name_bytes"
 INVALID = "topic filter invalid, too long or too deep: topic_bytes, levels"
 # Limits, is the journal full, filters (the last is denied), why, the code of version 5.
 DENIALS = (

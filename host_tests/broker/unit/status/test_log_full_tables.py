@@ -2,6 +2,7 @@
 
 import unittest
 
+import packets
 import packets5
 from fakes import World
 from packets import connect, publish
@@ -19,7 +20,7 @@ conns.refused connections, tls_connections
 sessions.refused sessions
 sessions.ids_refused received
 subscriptions.refused subscriptions, topic_bytes, levels
-subscriptions.nodes_refused nodes, node_bytes
+subscriptions.nodes_refused nodes, name_bytes
 messages.refused messages, message_bytes
 deliveries.refused deliveries, max_queued_messages, max_session_share, max_offline_share
 retained.refused retained, retained_name_bytes
@@ -28,13 +29,14 @@ five.aliases.refused aliases"""
 
 
 class FullTablesCase(unittest.TestCase):
+    limits = {"connections": 1, "retained": 1}  # noqa: RUF012
+
     def setUp(self):
         self.start()
 
     def start(self, mask=WARNING, versions=5, **values):
-        limits = Limits(connections=1, retained=1)
         settings = Settings(sys_interval=0, mqtt_versions=versions, **values)
-        self.broker = Broker(limits, settings)
+        self.broker = Broker(Limits(**self.limits), settings)
         self.world = World(self.broker)
         self.lines = []
         self.broker.log = lambda bit, line: self.lines.append((bit, line))
@@ -165,6 +167,9 @@ class TestWhich(FullTablesCase):
             table, name = self.table(path)
             setattr(table, name, getattr(table, name) + 1 + i)
             expected.append((WARNING, LINE % (limits.split(",")[0], 1 + i, limits)))
+        self.broker.stats[21] += 9
+        line = "Outgoing buffers: 9 QoS 0 dropped (see tx_bytes, message_bytes)."
+        expected.append((WARNING, line))
         self.seconds(1)
         self.assertEqual(self.lines, expected)
         self.seconds(2 * MINUTE)
@@ -195,6 +200,82 @@ class TestWhich(FullTablesCase):
         self.broker.retained.refused += 2  # still a small integer
         self.seconds(SOON)
         self.check_logged(("retained", 2))
+
+
+# Limits, settings, the sizes of what is published at QoS 1 for a client that is away (0: retained,
+# for nobody), the table, and what its line says beyond the number.
+SMALL = {"messages": 9, "message_bytes": 4096, "deliveries": 8, "inflight": 4, "queued": 9}
+SMALL |= {"max_packet": 1024, "retained": 20}
+SHARE = ", the first for 'r': max_session_share 50 of limit "
+BOUNDS = (
+    ({"messages": 4}, {}, 5 * [0], "messages", ": limit messages 4, all in use"),
+    (
+        {"message_bytes": 1024},
+        {},
+        [-800, -300],
+        "messages",
+        ": limit message_bytes 1024, 896 in use, 305 needed",
+    ),
+    ({}, {}, 7 * [600], "deliveries", SHARE + "message_bytes 4096, it has 1920, 603 needed"),
+    ({"deliveries": 80}, {}, 7 * [1], "deliveries", SHARE + "messages 9, it has 4, 1 needed"),
+    ({"messages": 50}, {}, 7 * [1], "deliveries", SHARE + "deliveries 8, it has 4, 1 needed"),
+    (
+        {},
+        {"max_offline_share": 10},
+        7 * [1],
+        "deliveries",
+        ", the first for 'r': max_offline_share 10, and it has no connection",
+    ),
+    (
+        {},
+        {"max_queued_messages": 2},
+        7 * [1],
+        "deliveries",
+        ", the first for 'r': max_queued_messages 2, max_inflight_messages 3, 2 wait",
+    ),
+    (
+        {"deliveries": 80, "messages": 80},
+        {"max_queued_messages": 9, "max_queued_bytes": 100},
+        7 * [90],
+        "deliveries",
+        ", the first for 'r': max_queued_bytes 100",
+    ),
+)
+
+
+class TestBounds(FullTablesCase):
+    """The line names which bound was reached, its value, and what was needed."""
+
+    def test_each_is_named_with_its_value_and_what_was_needed(self):
+        for limits, settings, sizes, table, words in BOUNDS:
+            for kind in (packets, packets5):
+                with self.subTest(words=words, kind=kind.__name__):
+                    self.limits = {"connections": 2} | SMALL | limits
+                    self.start(max_inflight_messages=3, **settings)
+                    self.check_bound(kind, sizes, table, f" refused or dropped{words}.")
+
+    def check_bound(self, kind, sizes, table, end):
+        begin = f"Table {table}: "
+        reader = self.world.come(connect("r", clean=False))
+        reader.send(packets.subscribe(1, "q", 1))
+        self.world.turn(2)
+        reader.leave()
+        self.seconds(11)
+        self.assertEqual(self.lines, [])
+        self.client.leave()
+        writer = self.world.come(kind.connect("w"))
+        for n, size in enumerate(sizes):
+            topic = "q" if size > 0 else f"w/{n}"
+            writer.send(kind.publish(topic, bytes(abs(size) or 1), 1, n + 1, retain=size <= 0))
+            self.world.turn(4)
+        self.seconds(1)
+        (line,) = [line for _, line in self.lines]
+        self.assertTrue(line.startswith(begin) and line.endswith(end), line)
+        # A minute later the same again
+        topic = "q" if sizes[-1] > 0 else "w/x"
+        writer.send(kind.publish(topic, bytes(abs(sizes[-1]) or 1), 1, 99, retain=topic != "q"))
+        self.seconds(MINUTE + 1)
+        self.assertEqual(self.lines[1:], [(WARNING, begin + "1" + end)])
 
 
 class TestPayloads(FullTablesCase):

@@ -1,0 +1,136 @@
+"""QoS 0 behind a message that goes out in chunks is queued while there is plenty of memory, and
+arrives whole and in order; otherwise it is dropped, counted, and the log says so."""
+
+import unittest
+
+import packets5
+from fakes import Stream, World
+from invariants import broken
+from packets import connect, publish, read_publish, subscribe
+from tables import counts
+
+from slotmq import Broker, Limits, Settings
+
+ROOM = {"messages": 100, "message_bytes": 400000, "deliveries": 200}
+SIZES = (3000, 10, 2000, 900, 1, 5000, 700, 0, 90, 1500, 40)  # tx_bytes is 1024
+LINE = "Outgoing buffers: %d QoS 0 dropped (see tx_bytes, message_bytes)."
+PROPERTIES = b"\x26\0\1k\0\1v"
+
+
+class Slow:
+    """How much a stream takes: nothing, or so many bytes a turn."""
+
+    def __init__(self):
+        self.left = 0
+
+    def __call__(self, n):
+        n = min(n, self.left)
+        self.left -= n
+        return n or None
+
+
+class BehindCase(unittest.TestCase):
+    def start(self, reader, limits=ROOM, **settings):
+        limits = Limits(connections=4, tx_bytes=1024, max_packet=8192, **limits)
+        self.broker = Broker(limits, Settings(sys_interval=0, **settings))
+        self.world = World(self.broker)
+        self.lines = []
+        self.broker.log = lambda bit, line: self.lines.append(line)
+        self.broker.log_mask = 2
+        self.slow = Slow()
+        self.slow.left = 99
+        self.reader = self.world.come(reader, 4, Stream(write=self.slow))
+        self.empty = counts(self.broker)
+        self.slow.left = 500
+        self.reader.packets()
+        self.is_5 = reader[8] == 5
+
+    def read(self, most):
+        """The payloads that come while the reader takes so many bytes in each turn."""
+        size = -1
+        while len(self.reader.stream.received) > size:
+            size = len(self.reader.stream.received)
+            self.slow.left = most
+            self.world.turn(2)
+        self.slow.left = 0
+        found = [data for data in self.reader.packets() if data[0] >> 4 == 3]
+        if self.is_5:
+            return [packets5.read_publish(data)[4] for data in found]
+        return [read_publish(data)[1] for data in found]
+
+    def check_empty(self):
+        self.world.turn(4)
+        self.assertEqual(counts(self.broker), self.empty)
+        self.assertEqual(broken(self.broker), [])
+
+
+READERS = (
+    connect("reader") + subscribe(1, "t", 0),
+    packets5.connect("reader") + packets5.subscribe(1, "t", 0),
+    packets5.connect("reader", b"\x22\0\x05") + packets5.subscribe(1, "t", 0, b"\x0b\x07"),
+)
+# How a message leaves: the CONNECT of its client and a function.
+WAYS = (
+    (connect("w"), lambda data, n: publish("t", data)),
+    (connect("w"), lambda data, n: publish("t", data, 1, n + 1)),
+    (packets5.connect("w"), lambda data, n: packets5.publish("t", data)),
+    (packets5.connect("w"), lambda data, n: packets5.publish("t", data, 0, 0, PROPERTIES)),
+)
+
+
+class TestQueued(BehindCase):
+    def test_all_arrive_in_order(self):
+        for reader in READERS:
+            for first, way in WAYS:
+                for most in (7, 300, 4000):
+                    with self.subTest(reader=reader, most=most):
+                        self.start(reader)
+                        writer = self.world.come(first)
+                        sent = [bytes((65 + n,)) * size for n, size in enumerate(SIZES)]
+                        for n, data in enumerate(sent):
+                            writer.send(way(data, n))
+                            self.world.turn(8)
+                        self.slow.left = 1500
+                        self.world.turn(2)  # the first has left, and of the next ones a part
+                        for n, data in enumerate(sent):
+                            writer.send(way(data, n))
+                        self.world.turn(40)
+                        self.assertEqual(self.read(most), sent + sent)
+                        self.assertEqual((self.broker.stats[4], self.lines), (0, []))
+                        writer.leave()
+                        self.check_empty()
+
+
+class TestDropped(BehindCase):
+    FEW = ROOM | {"message_bytes": 20000}
+
+    def test_where_memory_is_little_later_ones_are_dropped_with_a_line(self):
+        for reader in READERS[:2]:
+            self.start(reader, self.FEW)
+            writer = self.world.come(connect("w"))
+            for n in range(10):
+                writer.send(publish("t", bytes((65 + n,)) * 3000))
+                self.world.turn(8)
+            self.world.turn(4, ms=100)
+            found = [data[:1] for data in self.read(2000)]
+            self.assertEqual(found, [b"A", b"B", b"C"])
+            self.assertEqual(self.broker.stats[4], 7)
+            self.assertEqual(self.lines, [LINE % 7])
+            writer.leave()
+            self.check_empty()
+
+    def test_behind_qos_1_nothing_is_queued(self):
+        """It would wait for the window, and later ones would overtake it."""
+        # The window is one message.
+        reader = connect("reader") + subscribe(1, "t", 0) + subscribe(2, "q", 1)
+        self.start(reader, max_inflight_messages=1)
+        writer = self.world.come(connect("w"))
+        writer.send(publish("q", b"1" * 3000, 1, 1))
+        self.world.turn()
+        for payload in (b"2", b"3"):
+            writer.send(publish("q", payload * 3000, 1, 2))
+            writer.send(publish("t", payload))
+        self.world.turn(40)
+        found = [data[:1] for data in self.read(2000)]
+        self.assertEqual(found, [b"1"])  # which the reader has not acknowledged
+        self.assertEqual(self.broker.stats[4], 2)
