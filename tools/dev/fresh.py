@@ -69,6 +69,7 @@ def made(release: str) -> Path:
         call("chroot", str(system), "useradd", "--create-home", "visitor")
     shutil.copy(Path("/") / CERTIFICATES, system / CERTIFICATES)
     shutil.copy("/etc/resolv.conf", system / "etc/resolv.conf")
+    (system / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     shutil.rmtree(system / HOME)
     call("git", "clone", "-q", "--no-hardlinks", ".", str(system / HOME / "slotmq"))
     call("chroot", str(system), "chown", "-R", "visitor:", f"/{HOME}")

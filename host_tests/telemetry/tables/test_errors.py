@@ -95,17 +95,26 @@ def test_a_folder_that_may_not_be_searched_is_one_line(
     """A harvest is kept away from tables; whether they are there it may not see."""
     closed, card = tmp_path / "closed", tmp_path / "card"
     card.mkdir()
-    look = Path.stat
+    look, make = Path.stat, Path.mkdir
 
-    def refused(path: Path, **options: Any) -> os.stat_result:
+    def refuse(path: Path) -> None:
         if closed in path.parents:
             raise PermissionError(13, "Permission denied", str(path))
+
+    def stat(path: Path, **options: Any) -> os.stat_result:
+        refuse(path)
         return look(path, **options)
 
-    monkeypatch.setattr(Path, "stat", refused)
+    def mkdir(path: Path, **options: Any) -> None:
+        refuse(path)
+        make(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(Path, "mkdir", mkdir)  # since Python 3.14 the first that says why
     done = CliRunner().invoke(main, ["harvest", str(closed / "field"), "--from", str(card)])
     assert done.exit_code == 1
-    assert done.output == f"Error: {closed}/field/MANIFEST.sqlite: Permission denied\n"
+    where = done.output.removeprefix(f"Error: {closed}/field").removesuffix("\n")
+    assert where in ("/MANIFEST.sqlite: Permission denied", ": Permission denied")
 
 
 def test_of_a_java_trace_the_cause_is_printed() -> None:
