@@ -21,6 +21,7 @@ from .home_assistant import CONFIG, ENTRY
 
 HERE = Path(__file__).parent
 _HOME_ASSISTANT = "2025.4.4"  # the last one for Python 3.13.0
+_FRONTEND = "home-assistant-frontend==20250411.0"  # without it it does not start
 _NODE_OF_ZIGBEE2MQTT = 22
 Start = tuple[list[str], dict[str, str]]  # a command line, and its environment
 
@@ -162,7 +163,7 @@ def _home_assistant_python() -> Path:
         pip = [str(target / "bin/python3"), "-m", "pip", "install", "--quiet"]
         try:
             subprocess.run([python, "-m", "venv", "--copies", str(target)], check=True)
-            names = [f"homeassistant=={_HOME_ASSISTANT}", "paho-mqtt==2.1.0"]
+            names = [f"homeassistant=={_HOME_ASSISTANT}", "paho-mqtt==2.1.0", _FRONTEND]
             subprocess.run([*pip, *names], check=True, capture_output=True)
         except subprocess.CalledProcessError as error:
             raise ToolError(f"it cannot be installed: {error}") from None
