@@ -86,8 +86,8 @@ class Watched:
     def look(self):
         # Count how often a client became blocked, and how often it went on.
         self.turns += 1
-        if self.broker.loop.exhausted:
-            raise MemoryError("with the heap locked")
+        if self.broker.loop.exhausted or self.broker.loop.exceptions:
+            raise RuntimeError("a defect, see the log")
         if self.order[0] == 97:
             bytearray(16)
         blocked = False

@@ -32,7 +32,7 @@ limit deliveries 4000
 OURS_ONLY = ("qos2_delivery release", "limit ")
 # Words in the output of Python after an exception that was not caught.
 COMPLAINTS = ("Traceback", "Error:", "Exception", "MemoryError")
-DEFECT = "MemoryError with the heap locked"  # in the log of the broker
+DEFECT = ", a defect: "  # in the log of the broker
 
 
 class Program:

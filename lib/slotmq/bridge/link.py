@@ -60,6 +60,7 @@ _PASSWORD = const(64)
 _USER_NAME = const(128)
 _PRIVATE = const(0x80)  # in the protocol level: this client is a bridge
 _BAD_LEVEL = const(1)
+_BAD_VERSION = const(0x84)
 _FAILURE = const(0x80)
 _FIRST_ID = const(65500)  # of SUBSCRIBE: those of deliveries are lower
 _ANSWER = const(200)  # tenths of a second that SUBACKs may take
@@ -111,9 +112,10 @@ class Bridge:
         self.busy = self.pong = 0  # tenths of a second: last message, last PINGRESP
         self.is_over = False  # has it ended for good (start_type once)?
         self.address = self.attempts = 0
-        # A connection to the first address, while another one is up, and what must still leave
+        # A connection to the first address, while another one is up; what must still leave, and
+        # what has come
         self.probe = self.probe_pipe = None
-        self.probe_rest = b""
+        self.probe_rest = self.probe_answer = b""
         self.next_probe = 0  # tenths of a second
         self.pause = 0  # tenths of a second: the last one between two attempts
         self.began = 0  # tenths of a second: when the connection was up
@@ -287,6 +289,7 @@ class Bridge:
         host, port = self.options.addresses[address]
         found = find(host, port, self.broker.now)
         if found is None:
+            self.broker.turn_soon = self.broker.turn_soon or 2
             return None
         found = found[self.attempts % len(found)]
         self.attempts += 1
@@ -463,6 +466,14 @@ class Bridge:
         if code in (_NO_RETAIN, _NO_QOS) and self.will_flags != _WILL:
             # It is the will that it does not take: at once again, with a simple one.
             self.will_flags = _WILL
+            self.is_soon = True
+            return _REFUSED
+        if code in (_BAD_LEVEL, _BAD_VERSION) and self.is_5:  # from now on as with mqttv311
+            self._log(_WARNING, "the other broker has no MQTT 5.0: 3.1.1")
+            module = ondemand.take("bridge.options", self.broker.now)
+            self.is_5 = False
+            self.is_private = self.options.try_private
+            self.requests = module.requests(self.options, None)
             self.is_soon = True
             return _REFUSED
         if code == _BAD_LEVEL and self.is_private:

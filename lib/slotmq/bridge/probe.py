@@ -11,9 +11,9 @@ _HUP = const(16)
 _EVERY = const(600)  # tenths of a second between two attempts
 _EAGAIN = const(11)
 # Refusals after which the bridge says CONNECT otherwise: of its protocol level, of its will
-_OTHERWISE = (1, 0x9A, 0x9B)
+_OTHERWISE = (1, 0x84, 0x9A, 0x9B)
 _CONNACK = const(0x20)
-_ENOUGH = const(5)  # bytes of a CONNACK as far as its code
+_ENOUGH = const(7)  # bytes of a CONNACK as far as its code, at most
 
 
 def begin_probe(one):
@@ -33,6 +33,7 @@ def begin_probe(one):
         secure = ondemand.take("bridge.secure", one.broker.now)
         one.probe_pipe = secure.tls.Pipe(probe, one.options.context, one.options.addresses[0][0])
     one.probe_rest = one.connect_packet()
+    one.probe_answer = b""
     loop.of_stream[probe] = one.owner.index
     loop.poller.register(probe, _IN | _OUT | _HUP)
 
@@ -48,8 +49,10 @@ def go_on_probing(one):
         if not rest:
             answer = bytearray(_ENOUGH)
             n = pipe.readinto(answer, _ENOUGH) if is_plain else pipe.readinto(answer, 0, _ENOUGH)
-            if n is not None:
-                is_back = n > 3 and _lets_in(answer)
+            one.probe_answer += bytes(answer[: n or 0])
+            code = _code(one.probe_answer)
+            if n == 0 or code is not None:
+                is_back = code == 0 or code in _OTHERWISE
                 if is_back:
                     pipe.write(b"\xe0\0", 0, 2)
                 drop_probe(one)
@@ -63,9 +66,14 @@ def go_on_probing(one):
     return False
 
 
-def _lets_in(answer):
-    code = answer[3 if answer[1] < 128 else 4]
-    return answer[0] == _CONNACK and (not code or code in _OTHERWISE)
+def _code(answer):
+    # That of CONNACK; None: it has not come, -1: this is none.
+    if answer and answer[0] != _CONNACK:
+        return -1
+    at = 1
+    while at < len(answer) and answer[at] & 128 and at < 4:
+        at += 1  # to the last byte of the Remaining Length; then there are flags
+    return answer[at + 2] if at + 2 < len(answer) else None
 
 
 def drop_probe(one):

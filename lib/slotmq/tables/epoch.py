@@ -49,6 +49,9 @@ def take(broker, by):
         each.limit = max(each.limit - by, _LEAST)
         each.busy = max(each.busy - by, _LEAST)
         each.pong = max(each.pong - by, _LEAST)
+        each.wake = max(each.wake - by, _LEAST)
+        each.began = max(each.began - by, _LEAST)
+        each.next_probe = max(each.next_probe - by, _LEAST)
 
 
 def move_rows(broker, by):

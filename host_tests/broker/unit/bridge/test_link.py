@@ -24,6 +24,7 @@ from slotmq.bridge import link
 from slotmq.embed import publishing
 from slotmq.net.websocket import acceptor
 from slotmq.platform.dial import host_name
+from slotmq.tables import epoch
 
 
 def as_bridge(data, level=0x84):
@@ -152,7 +153,7 @@ class TestConnecting(BridgeCase):
         self.start_with_the_second()
         self.network.down.clear()
         self.wait(2)
-        for answer in (b"", b"\x20\x02\0\3", b"\x20\2", b"HTTP/1.1 400", b""):
+        for answer in (b"", b"\x20\x02\0\3", b"H", b"HTTP/1.1 400", b""):
             first = self.tried(answer)
             self.assertEqual(first.stream.closed, bool(answer), answer)
             self.assertFalse(self.second.stream.closed, answer)
@@ -162,6 +163,31 @@ class TestConnecting(BridgeCase):
         first = self.tried(b"\x20\2\0\1")  # it is there, and knows no bridges
         self.assertTrue(self.second.stream.closed)
         self.assertEqual(self.broker.outgoing.every[0].losses, 0)
+
+    def test_an_answer_of_the_first_address_that_comes_in_pieces(self):
+        self.start_with_the_second()
+        self.network.down.clear()
+        first = self.tried(b"\x20")
+        for piece in (b"\2", b"\0"):
+            first.send(piece)
+            self.world.turn(2)
+            self.assertFalse(first.stream.closed or self.second.stream.closed)
+        first.send(b"\0")
+        self.world.turn(2)
+        self.assertTrue(self.second.stream.closed)
+        self.assertEqual(first.packets(), [DISCONNECT])
+
+    def test_a_name_is_looked_for_again_in_a_moment(self):
+        """And not after the next wait for events, of 250 ms."""
+        answers = [None] * 6 + [[("h", 1883)]]
+        link.find = lambda host, port, now: answers.pop(0)
+        self.bridge(("a/#",), addresses=("h",))
+        while answers:
+            self.assertEqual(self.broker.turn_soon, 2)
+            self.world.turn()
+        self.assertEqual(self.network.addresses, [("h", 1883)])
+        self.remote()
+        self.assertEqual(self.broker.turn_soon, 0)
 
     def test_a_broker_that_accepts_and_closes_is_left_alone_for_longer(self):
         self.network.noise = -1  # the longest pause each time
@@ -232,6 +258,36 @@ class TestConnecting(BridgeCase):
         self.wait(16)
         self.assertEqual(remote.packets(), [PINGREQ])
         self.assertTrue(remote.stream.closed)
+
+    def test_an_epoch_moves_all_its_times(self):
+        """An attribute that is about as large as the time is one."""
+        self.broker.now = now = 259200000 - 7000
+        self.world.turn()
+        addresses = ("h:1", "h:2")
+        one = self.bridge(("a/#", "both", 1), addresses=addresses, keepalive_interval=10)
+        self.network.streams[-1].ended = True
+        self.dialled()
+        remote = self.remote()
+        self.subacks(remote)
+        self.wait(1)
+        before = {}
+        for name in dir(one):
+            value = getattr(one, name)
+            if isinstance(value, int) and value > now - 1000:
+                before[name] = value
+        self.assertTrue({"due", "limit", "wake", "next_probe", "began"} <= set(before), before)
+        remote.send(PINGRESP)
+        epoch.take(self.broker, 259200000)
+        for name, value in before.items():
+            self.assertEqual(getattr(one, name), value - 259200000, name)
+        # What they are for goes on: PINGREQ, and the way back to the first address.
+        remote.packets()
+        count = len(self.network.addresses)
+        for _ in range(7):
+            self.wait(10)
+            self.assertEqual(remote.packets(), [PINGREQ])
+            remote.send(PINGRESP)
+        self.assertEqual(self.network.addresses[count:], [("h", 1)])
 
     def test_no_suback_ends_the_connection_and_a_refused_filter_does_not(self):
         lines = []

@@ -1,8 +1,9 @@
 """A bridge that speaks MQTT 5.0, and what the other broker's CONNACK allows."""
 
-from bridge_case import BridgeCase
+from bridge_case import BridgeCase, Remote
 from packets import (
     DISCONNECT,
+    PINGRESP,
     PUBACK,
     PUBCOMP,
     PUBREC,
@@ -12,6 +13,7 @@ from packets import (
     packet,
     section,
     subscribe,
+    text,
 )
 from packets import publish as publish3
 from packets5 import publish, read_publish
@@ -55,6 +57,60 @@ class FiveCase(BridgeCase):
 
 
 class TestConnecting(FiveCase):
+    def test_a_broker_without_it_is_asked_with_3_1_1(self):
+        """As mosquitto does: 5, 0x84, 4."""
+        unknown = b"\x20\2\0\1"
+        for refusal in (unknown, accept(code=0x84), accept(b"\x1f" + text("no"), code=0x84)):
+            self.start()
+            self.bridge5(("in/#", "in", 1), ("out/#", "out", 1), bridge_receive_maximum=5)
+            levels = []
+            for answer in (refusal, unknown, b"\x20\2\0\0"):
+                remote = self.remote(answer)
+                at = self.connect[0].index(b"MQTT") + 4
+                levels.append(self.connect[0][at])
+                if answer != b"\x20\2\0\0":
+                    remote.leave()
+                    self.world.turn(3)
+            self.assertEqual(levels, [5, 0x84, 4])
+            self.assertEqual(self.connect, [connect("edge", False, keep_alive=60)])
+            self.assertEqual(self.subacks(remote), [subscribe(65500, "in/#", 1)])
+            self.broker.publish("out/x", b"x", 1)
+            self.world.turn(3)
+            self.assertEqual(remote.packets(), [publish3("out/x", b"x", 1, 1)])
+            self.assertIn("Bridge 'up': the other broker has no MQTT 5.0: 3.1.1.", self.lines)
+            self.tearDown()
+        self.start()
+
+    def test_the_first_address_answers_with_many_properties(self):
+        """The code may be the fifth byte of CONNACK, or the sixth."""
+        many = b"".join([b"\x26" + text("name") + text("value" * 4)] * 5)
+        for size, code, is_back in (
+            (many, 0, True),
+            (many, 0x97, False),
+            (b"", 0x97, False),
+            (b"", 0, True),
+            (b"", 0x84, True),
+        ):
+            for step in (1, 3, 500):
+                self.start()
+                self.network.down.add(1)
+                self.bridge5(("a/#", "out", 1), addresses=("h:1", "h:2"), restart_timeout=5)
+                self.wait(2)
+                second = self.remote(accept())
+                self.network.down.clear()
+                self.wait(40)
+                second.send(PINGRESP)
+                self.wait(22)
+                first = Remote(self.network.streams[-1])
+                answer = packet(0x20, bytes((0, code)) + section(size))
+                for at in range(0, min(len(answer), 12), step):
+                    first.send(answer[at : at + step])
+                    self.world.turn(2)
+                left = DISCONNECT in second.packets()
+                self.assertEqual(left, is_back, (answer, step))
+                self.tearDown()
+        self.start()
+
     def test_a_suback_with_a_long_reason_is_counted_too(self):
         for number, size in enumerate((100, 200, 300)):  # 200: a length that begins with 0xD0
             one = self.bridge5(("a/#", "in", 1), remote_clientid=f"c{number}")
@@ -122,17 +178,17 @@ class TestConnecting(FiveCase):
         self.world.turn(2)
 
     def test_a_refusal_is_logged_with_its_reason(self):
-        for answer, text in (
+        for answer, why in (
             (accept(b"\x1f\0\4full", 0, 0x97), "0x97, quota exceeded: full"),
             (accept(b"\x1f\0\5a\n\x1b\xc3\x9b", 0, 0x97), "0x97, quota exceeded: a????"),
             (accept(b"\x1f\0x" + b"x" * 120, 0, 0x97), "0x97, quota exceeded: " + "x" * 100),
             (accept(b"", 0, 0x87), "0x87, not authorized"),
-            (b"\x20\x02\0\1", "return code 1, protocol version"),
+            (b"\x20\x02\0\3", "return code 3, unavailable"),
         ):
             self.lines.clear()
             self.bridge5(("a",), remote_clientid=f"c{len(answer)}")
             self.remote(answer)
-            self.assertEqual(self.lines, [f"Bridge 'up': refused by 192.0.2.1:1883 ({text})."])
+            self.assertEqual(self.lines, [f"Bridge 'up': refused by 192.0.2.1:1883 ({why})."])
             self.one.due = 1 << 29
 
     def test_what_is_malformed_ends_the_connection(self):
