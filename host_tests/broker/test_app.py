@@ -313,3 +313,27 @@ def test_a_start_in_the_background_warns_if_the_log_is_lost(
     os.kill(int(pid_file.read_text()), signal.SIGTERM)
     assert run.errors.read_text().count("`log_dest file PATH`") == lost
     run.wait_for(lambda: not pid_file.exists(), "its end")
+
+
+@pytest.mark.parametrize("small", [(), ("--small",)], ids=["", "small"])
+def test_only_its_user_reads_its_journal_recordings_and_log(
+    small: tuple[str, ...], start: Start, tmp_path: Path
+) -> None:
+    port = free_port()
+    data = tmp_path / "data"
+    data.mkdir()
+    lines = f"listener {port} 127.0.0.1", "allow_anonymous true", f"log_dest file {data}/log"
+    lines += "persistence true", f"persistence_location {data}", "log_type all"
+    lines += "record #", f"record_location {data}/record"
+    run = start("-c", conf(tmp_path, *lines), *small)
+    run.headline()
+    message = codec.publish("a", b"kept", 1, 7, retain=True)
+    with exchange(("127.0.0.1", port), (CONNECT, CONNACK), (message, b"\x40\2\0\7")):
+        pass
+    run.stop()
+    files = [path for path in data.rglob("*") if path.is_file()]
+    assert {"log", "ring"} <= {path.name for path in files}
+    assert len(files) > 3
+    assert {str(path): path.stat().st_mode & 0o77 for path in files} == dict.fromkeys(
+        map(str, files), 0
+    )

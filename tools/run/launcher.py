@@ -15,6 +15,8 @@ from pathlib import Path
 
 from . import orders
 
+PRIVATE = 0o077  # umask of MicroPython, which has no modes: only the broker's user reads its files
+
 BOOT = Path(__file__).with_name("boot_micropython.py")
 _LARGE_KB = 1024  # more than a board has
 _STDIN, _STDERR = 0, 2
@@ -88,6 +90,7 @@ def supervise(
             stderr=output_out,
             start_new_session=True,
             pass_fds=(ready_out, *signals),
+            umask=PRIVATE,
         )
     for of_child in (order_in, ready_out, output_out):
         if of_child is not None:

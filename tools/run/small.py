@@ -53,6 +53,7 @@ def become_micropython(argv: list[str], heap_kb: int) -> None:
             os.set_inheritable(line, True)
         environment["SLOTMQ_SIGNALS_FD"] = "".join(map(str, signals))
         sys.stdout.flush()
+        os.umask(launcher.PRIVATE)
         os.execvpe(command[0], command, environment)
 
 

@@ -25,6 +25,9 @@ class Web:
         self.www.mkdir()
         (self.www / "sub").mkdir()
         (self.www / "index.html").write_text(PAGE)
+        (folder / "secret.txt").write_text("secret")
+        (self.www / "link.txt").symlink_to(folder / "secret.txt")
+        (self.www / "sub" / "up").symlink_to(folder)
         lines = [f"listener {self.tcp} 127.0.0.1", *self._listener(self.ws)]
         lines += [*self._listener(self.wss), *lines_of(certs)]
         lines += [f"listener {self.tls} 127.0.0.1", *lines_of(certs)]

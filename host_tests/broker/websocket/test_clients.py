@@ -141,8 +141,9 @@ class TestFiles:
         tag = answer.headers["etag"]
         client.request("GET", "/", headers={"If-None-Match": tag})
         assert client.getresponse().status == 304
-        client.request("GET", "/../slotmq.conf")
-        assert client.getresponse().status == 404
+        for outside in ("/../slotmq.conf", "/link.txt", "/sub/up", "/sub/up/secret.txt"):
+            client.request("GET", outside)
+            assert client.getresponse().status == 404, outside
         client.close()
 
     def test_mqtt_and_tls_on_the_wrong_port(self, web: Web) -> None:

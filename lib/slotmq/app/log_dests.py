@@ -5,6 +5,11 @@ import sys
 from slotmq.platform import log
 from slotmq.platform.runtime import MICROPYTHON, const
 
+if MICROPYTHON:
+    private = open
+else:
+    from slotmq.platform.filesystem_cpython import private
+
 _ALL_TYPES = const(127)
 
 
@@ -23,7 +28,7 @@ def open_all(dests, types, broker=None):
     try:
         for dest in dests:
             if dest[:5] == "file ":
-                out = open(dest[5:].strip(), "a", 1)  # buffered by lines
+                out = private(dest[5:].strip(), "a", 1)  # buffered by lines
             else:
                 out = getattr(sys, dest, None)
             outs.append(out or _other(dest, broker))

@@ -255,6 +255,8 @@ class Reader:
         # A wrong `limit` line would make sizes wrong that may be right.
         if not any(": limit: " in text for _, text in self.failures):
             _check_sizes(self)
+        if any([each[3].get("http_dir") for each in self.settings.listeners]):
+            ondemand.take("config.tls_listeners", 0).warn_of_files(self)
         if 0 < self.of_all[0] < (self.settings.max_connections or 65536):
             self.settings.max_connections = self.of_all[0]
         if self.count:

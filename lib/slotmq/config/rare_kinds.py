@@ -9,6 +9,11 @@ from slotmq.config.mosquitto_conf import OF_BOARD, SCOPED, bare
 from slotmq.config.policies import WHEN_FULL, rows
 from slotmq.platform.runtime import MICROPYTHON, const
 
+if MICROPYTHON:
+    private = open
+else:
+    from slotmq.platform.filesystem_cpython import private
+
 _LINE = const(20)  # as in config/mosquitto_conf.py
 # Units of a duration; a month has 30 days
 _UNITS = "shdwmy"
@@ -103,7 +108,7 @@ def dest(reader, bounds, value):
         raise ValueError("a file that can be written")
     elif not reader.is_foreign:
         try:
-            open(value[5:].strip(), "a").close()
+            private(value[5:].strip(), "a").close()
         except OSError as error:
             raise ValueError("a file that can be written (%s)" % error)
     return (reader.settings.log_dest if "log_dest" in reader.lines else ()) + (value,)

@@ -110,6 +110,33 @@ def files_(reader, bounds, value):
     return _folder(reader, value)
 
 
+def warn_of_files(reader):
+    """At the file's end: everybody can read what an http_dir has."""
+    settings = reader.settings
+    files = [("the configuration", reader.names[0]), ("password_file", settings.password_file)]
+    files += [("acl_file", settings.acl_file)]
+    for each in settings.listeners:
+        files += [(key, each[3].get(key)) for key in ("keyfile", "psk_file", "acl_file")]
+    if settings.persistence:
+        location = getattr(settings, "persistence_location", None)
+        files.append(("persistence_location", location or os.getcwd()))
+    files += [("record_location", getattr(settings, "record_location", None))]
+    files += [("log_dest", each[5:].strip()) for each in settings.log_dest if each[:5] == "file "]
+    for folder in {each[3].get("http_dir") for each in settings.listeners}:
+        for key, path in files if folder else ():
+            if path and (_whole(path) + "/").startswith(_whole(folder) + "/"):
+                text = "http_dir %s: everybody can read %s %s: it belongs elsewhere"
+                text %= folder, key, path
+                if text not in reader.warnings:
+                    reader.warnings.append(text)
+
+
+def _whole(path):
+    if not MICROPYTHON:
+        return os.path.realpath(path).rstrip("/")
+    return (path if path[:1] == "/" else os.getcwd() + "/" + path).rstrip("/")
+
+
 def _check_web(reader, options, places):
     is_web = options.get("protocol") == "websockets"
     for key in _OF_WEB:

@@ -1,11 +1,12 @@
 # http_files.py - http_dir: answers GET and HEAD with files of a folder. Loaded on demand; owns
 # nothing; allocates a piece of the file, and the headers.
 #
-# A path is the names of files and folders below the folder. Names that begin with a dot, and on a
-# computer links that leave the folder, do not exist. A folder is its index.html. Where NAME.gz is
-# beside NAME, or in its place, it is sent to who accepts gzip.
+# A path is the names of files and folders below the folder. Names that begin with a dot, and links
+# that leave the folder, do not exist; on MicroPython no links, as it cannot read one. A folder is
+# its index.html. Where NAME.gz is beside NAME, or in its place, it is sent to who accepts gzip.
 import binascii
 import os
+import sys
 
 from slotmq.net.upgrade import has
 from slotmq.platform import ondemand
@@ -13,6 +14,7 @@ from slotmq.platform.runtime import MICROPYTHON, const
 
 _MODE_FOLDER = const(0x4000)
 _MODE_FILE = const(0x8000)
+_MODE_LINK = const(0xA000)
 _MODE_KIND = const(0xF000)
 _STAT_SIZE = const(6)
 _STAT_TIME = const(8)
@@ -52,7 +54,8 @@ def answer(request, folder, target, headers):
     found = None
     if path is not None:
         where = folder.rstrip("/") + path
-        if _stat(where)[0] & _MODE_KIND == _MODE_FOLDER and path[-1] != "/":
+        is_folder = _stat(where)[0] & _MODE_KIND == _MODE_FOLDER
+        if is_folder and path[-1] != "/" and _is_inside(folder, where):
             more = "Location: %s/\r\n" % target.split(b"?")[0].decode()
             request.respond(301, more, 0, b"")
             request.why = "HTTP, %r" % where
@@ -75,7 +78,6 @@ def answer(request, folder, target, headers):
         more += "Content-Type: %s\r\n" % _type(where)
         if is_zipped:
             more += "Content-Encoding: gzip\r\n"
-        more += "X-Content-Type-Options: nosniff\r\n"
         _send(request, name, stat[_STAT_SIZE], more)
     request.why = "HTTP, %r" % where
 
@@ -134,10 +136,16 @@ def _stat(path):
 
 def _is_inside(folder, path):
     # Links may lead anywhere; boards have none.
-    if MICROPYTHON:
-        return True
-    path = os.path.realpath(path)
-    return path.startswith(os.path.realpath(folder).rstrip("/") + "/")
+    if not MICROPYTHON:
+        path = os.path.realpath(path)
+        return path.startswith(os.path.realpath(folder).rstrip("/") + "/")
+    if sys.platform == "linux":
+        where = folder = folder.rstrip("/")
+        for name in path[len(folder) + 1 :].split("/"):
+            if (name, _MODE_LINK) in [each[:2] for each in os.ilistdir(where or "/")]:
+                return False
+            where += "/" + name
+    return True
 
 
 def _type(path):

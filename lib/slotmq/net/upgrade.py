@@ -11,10 +11,19 @@ from slotmq.platform.runtime import const
 
 _LEFT = const(1)
 _PROTOCOL = const(3)
-_REQUEST_MOST = const(8192)  # bytes of a request
-_LINE_MOST = const(1024)  # bytes of a line that is needed; others are skipped
+_REQUEST_MOST = const(8192)  # bytes of a request behind its first line
+_LINE_MOST = const(1024)  # bytes of a header that is needed; others are skipped
+_FIRST_MOST = const(8000)  # bytes of the first line [RFC 9112, 3]; on a board as many as rx has
 _FILE_PIECES = const(4)  # of a file in one turn
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+# A page may do what it likes, but none of another origin shows it in a frame; an error is text.
+_HEADERS = """\
+X-Content-Type-Options: nosniff\r
+X-Frame-Options: SAMEORIGIN\r
+Content-Security-Policy: %sframe-ancestors 'self'\r
+Connection: close\r
+\r
+"""
 # Headers that are looked at. Of those before the bar one may stand in several lines.
 _LISTS = b"connection upgrade sec-websocket-protocol accept-encoding if-none-match"
 _SINGLE = b"host sec-websocket-key sec-websocket-version origin content-length transfer-encoding"
@@ -33,6 +42,7 @@ class Request(Pipe):
         self.own = own  # the listener's settings by name
         self.line = b""  # the beginning of a line that was cut
         self.size = 0  # bytes of the request so far
+        self.most = max(_LINE_MOST, len(loop.broker.rx)) if ondemand.IS_SMALL else _FIRST_MOST
         self.first = None  # method, target, version
         self.headers = {}
         self.file = None  # what is being sent
@@ -52,7 +62,7 @@ class Request(Pipe):
     def _read(self, data):
         # -> how many bytes belong to the request
         at = 0
-        if not self.size and not 65 <= data[0] <= 90:
+        if not self.size and not 65 <= data[0] <= 90 and data[0] not in b"\r\n":
             self.why = "MQTT without WebSocket" if data[0] == 0x10 else "no HTTP request"
             if data[0] == 0x16:
                 self.why = "TLS, and this port speaks WebSocket without it"
@@ -61,15 +71,16 @@ class Request(Pipe):
             stop = data.find(b"\n", at)
             line = self.line + data[at : stop if stop >= 0 else len(data)]
             self.size += (stop + 1 if stop >= 0 else len(data)) - at
-            if self.size > _REQUEST_MOST:
-                self.refuse(431, "at most %d bytes" % _REQUEST_MOST)
+            most = _LINE_MOST if self.first else self.most
+            if self.size > _REQUEST_MOST + self.most:
+                self.refuse(431, "at most %d bytes" % (_REQUEST_MOST + self.most))
             elif stop < 0:
-                self.line = line[: _LINE_MOST + 1]
+                self.line = line[: most + 1]
                 break
             else:
                 self.line = b""
                 at = stop + 1
-                line = line[: _LINE_MOST + 1]
+                line = line[: most + 1]
                 if line[-1:] == b"\r":
                     line = line[:-1]
                 if not line and self.first:
@@ -101,8 +112,8 @@ class Request(Pipe):
 
     def _begin(self, line):
         words = line.split(b" ")
-        if len(line) > _LINE_MOST:
-            self.refuse(414, "too long")
+        if len(line) > self.most:
+            self.refuse(414, "at most %d bytes" % self.most)
         elif len(words) != 3 or words[2][:5] != b"HTTP/" or not _is_ascii(words[1]):
             self.refuse(400, "no HTTP request")
         elif words[2] not in (b"HTTP/1.1", b"HTTP/1.0"):
@@ -170,7 +181,8 @@ class Request(Pipe):
         """Send a status, headers and a body, then end the connection. size: the body's or None."""
         if size is not None:
             more += "Content-Length: %d\r\n" % size
-        head = "HTTP/1.1 %d %s\r\n%sConnection: close\r\n\r\n" % (status, _REASONS[status], more)
+        of_file = "" if status in (200, 304) else "default-src 'none'; "
+        head = "HTTP/1.1 %d %s\r\n%s" % (status, _REASONS[status], more) + _HEADERS % of_file
         if self.first and self.first[0] == b"HEAD":
             body = b""
         self.rest = head.encode() + body

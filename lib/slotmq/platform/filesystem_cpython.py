@@ -1,5 +1,6 @@
 # filesystem_cpython.py - which kind of file system of a computer a file is in, as Linux reports
-# it; and the lock file that keeps other brokers away.
+# it; the lock file that keeps other brokers away; files that only the broker's user may read. (On
+# MicroPython tools/run sets the umask, since os has nothing for that.)
 import os
 
 _MOUNTS = "/proc/self/mounts"
@@ -27,6 +28,12 @@ def _plain(text):
     # Blanks and some other characters are octal in mounts: \040.
     first, *others = text.split("\\")
     return first + "".join([chr(int(part[:3], 8)) + part[3:] for part in others])
+
+
+def private(path, mode, buffering=-1):
+    """open(), as in journal/medium_file_start.py: only the broker's user may read a new file, as
+    mosquitto's."""
+    return open(path, mode, buffering, opener=lambda path, flags: os.open(path, flags, 0o600))
 
 
 def lock(path):

@@ -5,7 +5,12 @@ import os
 from binascii import crc32
 from struct import pack, unpack
 
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
+
+if MICROPYTHON:
+    private = open
+else:
+    from slotmq.platform.filesystem_cpython import private
 
 SEGMENT_HEAD = const(32)  # bytes before the first record
 IDENTITY = "ring"  # the file with the board's id and the number of its last start
@@ -39,7 +44,7 @@ def keep(folder, board, boot):
     """Store the board's id and the number of this start."""
     name = folder + IDENTITY
     data = board + pack("<I", boot)
-    with open(name + ".new", "wb") as file:
+    with private(name + ".new", "wb") as file:
         file.write(data + pack("<I", crc32(data)))
         file.flush()
         if hasattr(os, "fsync"):
@@ -52,7 +57,7 @@ def begin(rec, segment):
     close(rec)
     board, size = rec.board, rec.size >> 8
     head = _MAGIC + pack("<H8sIII", size, board, rec.boot, segment, rec.o[_SEQ])
-    rec.file = open(path(rec, segment), "wb")
+    rec.file = private(path(rec, segment), "wb")
     rec.segment = rec.newest = segment
     rec.written = rec.synced = 0
     return head + pack("<I", crc32(head))

@@ -97,7 +97,7 @@ PYTHON = {
     "fast.*_cpython": "array re struct zlib",
     "fast.*_viper": "array micropython sys",
     "net.upgrade": "binascii hashlib",
-    "net.http_files": "binascii os",
+    "net.http_files": "binascii os sys",
     "journal.location": "errno fcntl ffi os slotmq_boards vfs",
     "journal.start": "gc sys",
     "journal.medium_*": "binascii os struct",

@@ -269,6 +269,38 @@ class TestOtherKeys(Case):
         for value in ("a", "http://a/", "*"):
             self.refused(web + "websockets_origin " + value, 3, "websockets_origin", "an origin")
 
+    def test_secrets_below_http_dir_are_warned_of(self):
+        """Users, keys, the journal, recordings and the log: everybody could read them."""
+        folder = scratch.path()
+        os.mkdir(folder)  # noqa: PTH102
+        os.mkdir(folder + "/sub")  # noqa: PTH102
+        os.mkdir(folder + "-other")  # noqa: PTH102
+        web = f"listener 9001\nprotocol websockets\nhttp_dir {folder}/\n"
+        for key, lines in (
+            ("password_file", "password_file %s/users"),
+            ("acl_file", "acl_file %s/sub/rules"),
+            ("persistence_location", "persistence true\npersistence_location %s/sub/"),
+            ("persistence_location", "persistence true\npersistence_location %s"),
+            ("record_location", "record #\nrecord_location %s/rec"),
+            ("log_dest", "log_dest file %s/log.txt"),
+        ):
+            for where, number in ((folder, 1), (folder + "-other", 0)):
+                _, warnings = self.read(web + lines % where)
+                self.assertEqual(len(warnings), number, warnings)
+                for line in warnings:
+                    self.assertIn(f"http_dir {folder}/: everybody can read {key} {where}", line)
+        path = scratch.write("")
+        parent = path[: path.rindex("/")]
+        _, _, _, warnings = mosquitto_conf.load(
+            self.write_over(path, web.replace(folder, parent)), SMALL
+        )
+        self.assertIn("everybody can read the configuration", warnings[0])
+
+    def write_over(self, path, text):
+        with open(path, "w") as file:  # noqa: PTH123
+            file.write(text)
+        return path
+
     def test_websockets_need_a_listener(self):
         for line in ("http_dir /", "websockets_origin http://a"):
             key = line.split()[0]

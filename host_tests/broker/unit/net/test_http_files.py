@@ -51,6 +51,11 @@ class Case(unittest.TestCase):
         self.assertTrue(one.stream.closed)
         found = [line.decode().split(": ", 1) for line in one.lines[1:]]
         one.fields = {name.lower(): value for name, value in found}
+        self.assertEqual(one.fields["x-content-type-options"], "nosniff")
+        self.assertEqual(one.fields["x-frame-options"], "SAMEORIGIN")
+        of_file = "" if one.status in (200, 304) else "default-src 'none'; "
+        policy = one.fields["content-security-policy"]
+        self.assertEqual(policy, of_file + "frame-ancestors 'self'")
         return one
 
     def gets(self, target, data, kind, *headers):
@@ -133,10 +138,13 @@ class TestFiles(Case):
 
     def test_links(self):
         if MICROPYTHON:
-            return  # boards have no links
+            return  # it makes no links: host_tests/broker/websocket/test_clients.py
         os.symlink(self.folder + "/outside.txt", self.folder + "/www/link.txt")
         os.symlink(self.folder, self.folder + "/www/up")
         os.symlink("index.html", self.folder + "/www/inside.html")
+        os.symlink("sub", self.folder + "/www/inside")
+        self.assertEqual([self.ask(path).status for path in ("/up", "/up/")], [404] * 2)
+        self.assertEqual([self.ask(path).status for path in ("/inside", "/inside/")], [301, 200])
         self.assertEqual(self.ask("/link.txt").status, 404)
         self.assertEqual(self.ask("/up/outside.txt").status, 404)
         self.assertEqual(self.ask("/inside.html").status, 200)

@@ -5,6 +5,9 @@ import unittest
 from packets import connect
 from web_client import HEADERS, KEY, PING, PONG, Web, frame, request, without
 
+from slotmq import Limits
+from slotmq.platform import ondemand
+
 CONNACK = b"\x20\x02\0\0"
 ODD = (
     "hOsT:broker",
@@ -26,6 +29,9 @@ def fields(one):
     return {name.lower(): value for name, value in found}
 
 
+SAFE = {"x-content-type-options": "nosniff", "x-frame-options": "SAMEORIGIN"}
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.web = Web()
@@ -39,6 +45,10 @@ class Case(unittest.TestCase):
                 self.assertTrue(one.stream.closed)
                 self.assertEqual(int(fields(one)["content-length"]), len(one.body))
                 self.assertEqual(fields(one)["connection"], "close")
+                policy = fields(one)["content-security-policy"]
+                self.assertEqual(policy, "default-src 'none'; frame-ancestors 'self'")
+                for name, value in SAFE.items():
+                    self.assertEqual(fields(one)[name], value)
                 self.assertEqual(self.web.broker.conns.count, 0)
 
 
@@ -61,6 +71,27 @@ class TestUpgrade(Case):
         headers = without("Connection", "Connection: keep-alive", "Connection: Upgrade")
         headers.insert(0, "Sec-WebSocket-Protocol: chat")
         self.assertEqual(self.web.come(request(*headers), turns=20).status, 101)
+
+    def test_a_long_request_line(self):
+        """8,000 bytes [RFC 9112, 3]: a token in the URL. On a board as many as rx has."""
+        for size in (1024, 8000):
+            line = "GET /?token=" + "a" * (size - 21) + " HTTP/1.1"
+            self.assertEqual(len(line), size)
+            self.assertEqual(self.web.come(request(first=line), turns=60).status, 101)
+        data = request(first="GET /" + "a" * 1100 + " HTTP/1.1")
+        for rx_bytes, status in ((512, 414), (1024, 414), (2048, 101)):
+            self.web = Web(limits=Limits(connections=6, rx_bytes=rx_bytes))
+            small = ondemand.IS_SMALL
+            ondemand.IS_SMALL = True
+            try:
+                self.assertEqual(self.web.come(data, turns=60).status, status)
+            finally:
+                ondemand.IS_SMALL = small
+
+    def test_empty_lines_before_it(self):
+        for lines in ("\r\n", "\n", "\r\n\r\n"):
+            one = self.web.come(lines.encode() + request(), turns=20)
+            self.assertEqual(one.status, 101)
 
     def test_any_path(self):
         for target in ("/", "/mqtt", "/a/b?c=d", "http://broker:80/mqtt"):
@@ -151,8 +182,8 @@ class TestRefused(Case):
         self.refused(426, request("Host: a"), request("Host: a", "Upgrade: h2c"))
 
     def test_too_long(self):
-        self.refused(414, request(first="GET /" + "a" * 2000 + " HTTP/1.1"))
-        self.refused(431, request(*HEADERS, *[f"X-{k}: " + "y" * 90 for k in range(90)]))
+        self.refused(414, request(first="GET /" + "a" * 8000 + " HTTP/1.1"))
+        self.refused(431, request(*HEADERS, *[f"X-{k}: " + "y" * 90 for k in range(180)]))
         self.refused(431, request("Host: a", "Upgrade: " + "y" * 2000))
 
     def test_origins(self):

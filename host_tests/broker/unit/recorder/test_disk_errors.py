@@ -50,11 +50,13 @@ class TestDiskErrors(RecorderCase):
     def setUp(self):
         super().setUp()
         self.disk = Disk()
-        files.open = self.disk.open
+        self.private = files.private
+        files.open = files.private = self.disk.open
 
     def tearDown(self):
         super().tearDown()
         del files.open
+        files.private = self.private
 
     def recover(self, rec):
         """The disk takes everything again, and the recorder has waited."""
