@@ -33,7 +33,7 @@ SLOW = (
 )
 _SALT_BYTES = 16
 _USERS_MAX = 65_000  # of `limit users`
-_NAME_MAX = 100  # fits into a client's first message, even if each character is sent as =2C
+_NAME_MAX = 100  # bytes; fits into a client's first message, even if each is sent as =2C
 
 
 def put(file: Path, name: str, password: str, iterations: int = ITERATIONS) -> bool:
@@ -90,25 +90,27 @@ def check(name: str, password: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """ToolError: the name has characters with a meaning in the file, or is not plain ASCII.
-
-    Clients may prepare (SASLprep) other characters differently."""
-    if not name or len(name) > _NAME_MAX:
-        raise ToolError(f"a name has 1 to {_NAME_MAX} characters")
-    if ":" in name or name[0] == "#":
-        raise ToolError("a name must not contain : or begin with #")
-    if not all("!" <= each <= "~" for each in name):
-        raise ToolError("a name must be printable ASCII without blanks")
+    """ToolError: the name has characters with a meaning in the file, or others that clients may
+    prepare (SASLprep) differently."""
+    if not name or len(name.encode(errors="surrogatepass")) > _NAME_MAX:
+        raise ToolError(f"a name has 1 to {_NAME_MAX} bytes")
+    if ":" in name or name[0] == "#" or name != name.strip():
+        raise ToolError("a name must not contain :, begin with #, or begin or end with a blank")
+    _check_prepared(name, "a name")
 
 
 def _check_password(password: str) -> None:
-    # If SASLprep [RFC 4013] changed it, clients with and without it would differ.
     if not password:
         raise ToolError("the password is empty")
-    if not password.isprintable() or any(map(stringprep.in_table_b1, password)):
-        raise ToolError("the password has unprintable characters")
-    if unicodedata.normalize("NFKC", password) != password:
-        raise ToolError("the password has characters that SASLprep would change")
+    _check_prepared(password, "the password")
+
+
+def _check_prepared(text: str, what: str) -> None:
+    # If SASLprep [RFC 4013] changed it, clients with and without it would differ.
+    if not text.isprintable() or any(map(stringprep.in_table_b1, text)):
+        raise ToolError(f"{what} has unprintable characters")
+    if unicodedata.normalize("NFKC", text) != text:
+        raise ToolError(f"{what} has characters that SASLprep would change")
 
 
 def _read(file: Path, *, may_be_new: bool = False) -> list[bytes]:

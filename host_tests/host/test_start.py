@@ -308,9 +308,31 @@ def test_tables_that_do_not_fit_the_heap(runtime: str, start: Start, tmp_path: P
     status, line = run.refusal()
     assert status == 1
     assert line.startswith("slotmq: heap 160 KB: ") and "limit message_bytes" in line, line
-    tables, left, _clients, few, messages = map(int, re.findall(r"\d+", line)[1:6])
-    assert left < messages < tables
-    assert few == tables - left
+    tables, left, _clients, few, saved = map(int, re.findall(r"\d+", line)[1:6])
+    assert few == tables - left <= saved < tables
+    assert line.endswith(
+        f"lower limit message_bytes ({saved} bytes less with 9856 than with 100000)"
+    )
+
+
+# Lines, and the limits that the refusal names: what was raised, and enough of it
+RAISED = {
+    "messages": (("messages 10000",), ["messages"]),
+    "most first": (("messages 9000", "nodes 4000", "subscriptions 60"), ["messages", "nodes"]),
+    "not what another one needs": (("max_packet 60000", "message_bytes 61440"), ["max_packet"]),
+}
+
+
+@pytest.mark.parametrize("case", RAISED)
+def test_the_limits_that_are_too_high_are_named(
+    runtime: str, start: Start, tmp_path: Path, case: str
+) -> None:
+    lines, names = RAISED[case]
+    path = conf(tmp_path, f"listener {free_port()}", *(f"limit {line}" for line in lines))
+    if runtime == "cpython":
+        return
+    _, line = start("-c", path, "--board", "RPI_PICO_W").refusal()
+    assert re.findall(r"(\w+) \(\d+ bytes less", line) == names, line
 
 
 @pytest.mark.parametrize("limit", ["aliases 40", "shares 800"])

@@ -17,6 +17,9 @@ from slotmq.recorder import start as recorder
 
 from .. import boards
 
+# A board may have so many bytes more than its board.json says: what Wi-Fi takes is a plan.
+_UNSURE = 40_000
+
 
 def preset(board: str) -> Any:
     """The board's Limits, with as many connections as its stock firmware has sockets for."""
@@ -41,6 +44,11 @@ def check(file: Path, board: str) -> tuple[list[str], list[str]]:
             return errors, reader.warnings
     else:
         reader.warnings += _tls(board, settings, reader.limits)
+        reader.warnings += _sockets(board, reader.limits)
+        lacks, told = _heap(board, settings, reader.limits)
+        if lacks > _UNSURE:
+            return told, reader.warnings
+        reader.warnings += told
     return _in_its_files(settings, reader.limits, board), reader.warnings
 
 
@@ -74,6 +82,23 @@ def _tls(board: str, settings: Any, limits: Any) -> list[str]:
     asked, most = limits.tls_connections, tls_most(board, settings, limits)
     text = f"limit tls_connections {asked}: with its stock firmware {board} has heap for {most}"
     return [f"{text} beside the other tables, see `slotmq budget`"] if asked > most else []
+
+
+def _sockets(board: str, limits: Any) -> list[str]:
+    asked, most = limits.connections, preset(board).connections
+    text = f"limit connections {asked}: with its stock firmware {board} has sockets for {most}"
+    return [f"{text}: more clients get no answer"] if asked > most else []
+
+
+def _heap(board: str, settings: Any, limits: Any) -> tuple[int, list[str]]:
+    # How many bytes are too few, and a text
+    rows, left = tables(settings, limits), boards.load(board).tables_bytes[way(settings)]
+    need = sum(row[1] for row in rows if row[0] != "tls_connections")  # these have a warning
+    if need <= left:
+        return 0, []
+    lower = budget.advice(rows, need - left, limits, preset(board), settings)
+    text = f"the tables take {need:,} bytes, and {board} has {left:,} left for them with its stock"
+    return need - left, [f"{text} firmware; {lower}"]
 
 
 def _of_bridges(settings: Any) -> list[str]:

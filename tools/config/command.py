@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from .. import boards
-from ..errors import shown
+from ..errors import count, shown
 from . import check as checking
 from . import keys
 
@@ -45,7 +45,9 @@ def check(file: Path, board: str) -> None:
         click.echo(shown(text), err=True)
     if errors:
         sys.exit(1)
-    click.echo(f"{file}: good for {'this computer' if board == 'HOST' else board}")
+    where = "this computer" if board == "HOST" else board
+    good = f"no errors, {count(len(warnings), 'warning')}" if warnings else "good"
+    click.echo(f"{file}: {good} for {where}")
 
 
 def _print_keys() -> None:

@@ -194,8 +194,8 @@ def _with_users(
     if login and login.user and login.password:
         passwd.check(login.user, login.password)
         longest = made.limits.client_id_bytes
-        if len(login.user) > longest:
-            raise ToolError(f"--user: at most {longest} characters on this board")
+        if len(login.user.encode()) > longest:
+            raise ToolError(f"--user: at most {longest} bytes on this board")
         line = passwd.line(login.user, login.password, passwd.ITERATIONS, os.urandom(16))
         return replace(made, files={path: line + b"\n"}, made=path)
     raise ToolError(_NO_USERS.format(source.name, users, _not(file), path, LOGIN_PASSWORD))

@@ -9,6 +9,8 @@ and how much less MQTT 3.1.1 alone, was measured for each board and is in its bo
 from collections.abc import Collection
 from typing import Any
 
+from slotmq.config import budget
+
 from .. import boards
 from ..config import check as check_conf
 from ..errors import ToolError
@@ -104,9 +106,9 @@ def check(
     need, rows = needed(board, conf, in_firmware, clock)
     if need <= free:
         return
-    largest = max(rows, key=lambda row: row[1])
+    own = check_conf.preset(board.name)
+    lower = budget.advice(rows, need - free, conf.limits, own, conf.settings)
     raise ToolError(
         f"{free:,} bytes of heap are free, and {need:,} are needed:"
-        f" {sum(row[1] for row in rows):,} of them for tables. Lower a limit in the configuration:"
-        f" {largest[0]} take {largest[1]:,}"
+        f" {sum(row[1] for row in rows):,} of them for tables; {lower}"
     )

@@ -88,7 +88,7 @@ def test_a_journal_that_does_not_fit_is_refused() -> None:
     board.files["/slotmq.conf"] += b"persistence true\n"
     with pytest.raises(ToolError) as refused:
         deployed(board)
-    free, needed, _, _ = [
+    free, needed, *_ = [
         int(n.replace(",", "")) for n in re.findall(r"\d[\d,]+", str(refused.value))
     ]
     assert free == 160_000

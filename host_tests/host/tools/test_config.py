@@ -12,6 +12,7 @@ from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.config.policies import rows
 from slotmq.config.reload import reload
 from slotmq.config.settings import ConfError
+from slotmq_tools import boards
 from slotmq_tools.cli import main
 from slotmq_tools.config import keys
 from slotmq_tools.config.check import check, preset
@@ -101,7 +102,9 @@ class TestCheck:
         assert result.exit_code == 0
         found = [line.split(": ")[1] for line in result.stderr.splitlines()]
         assert found == [f"{tmp_path}/{name}" for name in ("users", "rules", "log", "run", "data")]
-        assert slotmq("config", "check", file, "--board", "RPI_PICO_W").stderr == ""
+        on_board = slotmq("config", "check", file, "--board", "RPI_PICO_W")
+        assert on_board.exit_code == 0 and "not on this computer" not in on_board.stderr
+        assert on_board.stderr.startswith("warning: the tables take ")  # it is tight
 
     def test_a_wrong_line_of_the_users(self, tmp_path: Path) -> None:
         users = tmp_path / "users"
@@ -158,6 +161,36 @@ class TestCheck:
         result = slotmq("config", "check", "--board", "RPI_PICO_W", file)
         assert result.exit_code == 1
         assert result.stderr == f"{rules}: it takes limit acl_rules 25, not 24\n"
+
+    @pytest.mark.parametrize("board", [name for name in boards.names() if name != "HOST"])
+    def test_tables_that_a_board_has_no_heap_for(self, board: str, tmp_path: Path) -> None:
+        small = slotmq("config", "check", conf(tmp_path, "listener 1883"), "--board", board)
+        assert (small.exit_code, small.stderr) == (0, ""), "its own limits"
+        assert small.stdout.endswith(f": good for {board}\n")
+        lines = "limit messages 60000", "limit message_bytes 15000000", "limit message_block 256"
+        large = slotmq("config", "check", conf(tmp_path, *lines), "--board", board)
+        assert large.exit_code == 1 and "good" not in large.stdout
+        assert re.search(r"the tables take [\d,]+ bytes, and \w+ has [\d,]+ left", large.stderr)
+        assert "lower limit message_bytes (" in large.stderr
+        one = conf(tmp_path, "limit messages 60000")
+        if (found := slotmq("config", "check", one, "--board", board)).exit_code:
+            assert re.findall(r"(\w+) \(\d+ bytes less", found.stderr) == ["messages"]
+
+    def test_more_connections_than_a_board_has_sockets_for(self, tmp_path: Path) -> None:
+        lines = "connections 10", "sessions 10", "route_entries 48"
+        file = conf(tmp_path, *(f"limit {line}" for line in lines))
+        done = slotmq("config", "check", file, "--board", "RPI_PICO_W")
+        assert done.stderr == (
+            "warning: limit connections 10: with its stock firmware RPI_PICO_W has sockets for 4:"
+            " more clients get no answer\n"
+        )
+        assert done.stdout == f"{file}: no errors, 1 warning for RPI_PICO_W\n"
+
+    def test_what_the_start_lacks_is_not_good(self, tmp_path: Path) -> None:
+        file = conf(tmp_path, f"password_file {tmp_path}/users")
+        done = slotmq("config", "check", file)
+        assert "the start needs it" in done.stderr
+        assert done.stdout == f"{file}: no errors, 1 warning for this computer\n"
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         result = slotmq("config", "check", tmp_path / "none")

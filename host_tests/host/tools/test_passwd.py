@@ -109,6 +109,14 @@ def test_valid_passwords(file: Path, password: str) -> None:
     assert _lets_in(file, password)
 
 
+@pytest.mark.parametrize("name", ["living room", "Jürgen", "жучка", "a,b=c", "\U0001f321"])
+def test_names_that_a_broker_accepts(file: Path, name: str) -> None:
+    assert command(file, name, "--stdin", typed="pencil\n").output == said(f"{name} added", file)
+    assert list(users_of(file).slot_of) == [name.encode()]
+    assert _lets_in(file, "pencil", name) and not _lets_in(file, "pen", name)
+    assert command(file, name, "-D").output == said(f"{name} deleted", file, "from")
+
+
 def test_a_new_user_is_appended_and_an_existing_one_replaced(file: Path) -> None:
     file.write_bytes(OTHERS)
     assert command(file, "user", "--stdin", typed="one").output == said("user added", file)
@@ -246,12 +254,15 @@ def test_a_write_that_fails_leaves_the_old_file(
     [
         ("a:b", "contain :"),
         ("#a", "begin with #"),
-        ("", "1 to 100 characters"),
-        ("a" * 101, "1 to 100 characters"),
-        ("a b", "printable ASCII"),
-        ("a\n", "printable ASCII"),
-        ("ü", "printable ASCII"),
-        ("\udcff", "printable ASCII"),
+        ("", "1 to 100 bytes"),
+        ("a" * 101, "1 to 100 bytes"),
+        ("ü" * 51, "1 to 100 bytes"),
+        (" a", "begin or end with a blank"),
+        ("a\n", "begin or end with a blank"),
+        ("a\tb", "unprintable"),
+        ("a\u00adb", "unprintable"),
+        ("\udcff", "unprintable"),
+        ("Ju\u0308rgen", "SASLprep"),
     ],
 )
 @pytest.mark.parametrize("option", ["--stdin", "--delete"])

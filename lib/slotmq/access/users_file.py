@@ -3,8 +3,8 @@
 #
 # A line is empty, a comment (#), or a user:
 #     name:iterations:salt:StoredKey:ServerKey   base64 from the salt (8 to 32 bytes) on; `slotmq
-#                                                passwd` writes it. A name is ASCII without blanks,
-#                                                which SASLprep does not change
+#                                                passwd` writes it. A name is UTF-8 without control
+#                                                characters, which SASLprep does not change
 #     name:$...                                  of mosquitto_passwd; on a computer only
 # The whole file is read and checked before the table changes. Loaded on demand; owns nothing;
 # allocates.
@@ -69,11 +69,17 @@ def _user(line, foreign):
             raise ValueError(_OURS + "; lines of mosquitto_passwd work on a computer only")
         return name, foreign(rest)
     try:
-        if visible(name):
+        if _prepared(name):
             return (name,) + _keys(*rest.split(b":"))
     except (TypeError, ValueError):  # another number of fields, no number, no base64
         pass
     raise ValueError(_OURS)
+
+
+def _prepared(name):
+    # No control character, no byte order mark; ValueError: no UTF-8.
+    text = str(name, "utf-8")
+    return text and min(name) > 31 and b"\x7f" not in name and "\ufeff" not in text
 
 
 def _keys(count, salt, stored, server):
@@ -82,10 +88,6 @@ def _keys(count, salt, stored, server):
     if not 4096 <= iterations <= 0x3FFFFFFF or str(iterations).encode() != count:
         raise ValueError
     return iterations, decoded(salt, 8), decoded(stored), decoded(server)
-
-
-def visible(text):
-    return text and all([32 < byte < 127 for byte in text])
 
 
 def decoded(text, least=_KEY):

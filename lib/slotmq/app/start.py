@@ -74,7 +74,7 @@ def _start(app, argv):
     warnings = []
     try:
         _load_code()
-        app.limits = _preset(board)
+        app.limits = own = _preset(board)
         if app.conf:
             app.settings, app.limits, lines, warnings = borrow(
                 "config.mosquitto_conf", "load", app.conf, app.limits, app.is_public
@@ -92,8 +92,9 @@ def _start(app, argv):
     except MemoryError:
         raise MemoryError("%s: the broker's code does not fit" % _heap())
     listeners = _listeners(app.settings.listeners, options)
-    text = _check_heap(rows, _SPARE_WITH_JOURNAL if app.settings.persistence else _SPARE)
-    del rows
+    spare = _SPARE_WITH_JOURNAL if app.settings.persistence else _SPARE
+    text = _check_heap(rows, spare, app, own)
+    del rows, own
     app.broker = _make(app, lines, text)
     app.broker.on_reload = app.reload
     borrow("app.log_dests", "start", app.broker, app.verbose)
@@ -192,7 +193,7 @@ def _preset(board):
         raise ConfError("--board: expected the name of a folder in boards, not %s" % board)
 
 
-def _check_heap(rows, spare):
+def _check_heap(rows, spare, app, own):
     # MemoryError: the tables do not fit. -> the text of the MemoryError to raise if their sum
     # fits, but the free heap is too fragmented for one of them.
     if ondemand.IS_SMALL:
@@ -201,23 +202,16 @@ def _check_heap(rows, spare):
     free = gc.mem_free() if MICROPYTHON else 0
     if sys.platform == "esp32":
         free = borrow("platform.esp32_memory", "free")  # gc counts memory that Wi-Fi needs
-    sizes = sorted([(row[1], row[0]) for row in rows], reverse=True)
-    size, owner = sizes[0]
     need = sum([row[1] for row in rows])
-    limit = {"messages": "message_bytes", "version 5": "subscriptions", "shared": "rx_bytes"}
-    limit["access lists"] = "acl_bytes"
-    lower = "; lower limit %s (%s take %d)" % (limit.get(owner, owner), owner, size)
     text = "%s: the tables take %d bytes, and " % (_heap(), need)
     if MICROPYTHON and need + spare > free:
         lack = need + spare - free
         text += "%d are left for them beside %d for clients, " % (max(0, free - spare), spare)
-        for more, owner in sizes[1:]:
-            if size * 2 > lack * 3:
-                break
-            size += more
-            lower += ", %s (%d)" % (limit.get(owner, owner), more)
-        raise MemoryError("%s%d too few%s" % (text, lack, lower))
-    return text + "the %d that are free are in pieces too small for them%s" % (free, lower)
+        lower = borrow("config.budget", "advice", rows, lack, app.limits, own, app.settings)
+        raise MemoryError("%s%d too few; %s" % (text, lack, lower))
+    size, owner = max([(row[1], row[0]) for row in rows])
+    text += "the %d that are free are in pieces too small for them; lower limits, first those of"
+    return (text + " %s, which take %d") % (free, owner, size)
 
 
 def _listeners(configured, options):

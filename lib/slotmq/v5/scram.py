@@ -5,7 +5,7 @@
 # `refused`; the broker's `most` is its number of connections.
 #     exchanges  who -> (name, StoredKey, ServerKey, how the final message has to begin,
 #                what is signed before it); at most 2 KB each
-# Names are ASCII without blanks, which SASLprep does not change. An unknown name gets the same
+# Names are what SASLprep does not change. An unknown name gets the same
 # exchange and the same refusal as a wrong password. v5/scram_steps.py, loaded on demand, reads the
 # messages. Allocates: called at CONNECT and AUTH only.
 import binascii

@@ -19,7 +19,7 @@ def first(scram, who, data):
     """The client's first message; as Scram.auth(). ValueError: it is refused."""
     name, nonce = data[5:].split(b",")[:2]
     _must(data[:5] in (b"n,,n=", b"y,,n=") and nonce[:2] == b"r=")
-    _must(_visible(name) and _visible(nonce[2:]))
+    _must(str(name, "utf-8") and min(name) > 31 and b"\x7f" not in name and _visible(nonce[2:]))
     _must(name.count(b"=") == name.count(b"=2C") + name.count(b"=3D"))
     name = name.replace(b"=2C", b",").replace(b"=3D", b"=")
     if len(scram.exchanges) >= scram.most:

@@ -39,6 +39,10 @@ class TestLines(unittest.TestCase):
         self.assertEqual(self.read(b"\xef\xbb\xbf" + f"user:{KEYS}".encode())[0][0], b"user")
         self.refused(f"user:{KEYS}\n".encode() + b"\xef\xbb\xbfb:" + KEYS.encode(), 2, "name:iter")
 
+    def test_blanks_and_letters_of_all_languages(self):
+        for name in ("living room", "J\u00fcrgen", "\U0001f321"):
+            self.assertEqual(self.read(f"{name}:{KEYS}".encode())[0][0], name.encode())
+
     def test_wrong_lines(self):
         counts = ("", "x", "4095", "-4096", "+4096", "04096", "4_096", "4096.0", "4096 ")
         counts += ("1073741824", "9" * 40)
@@ -48,7 +52,7 @@ class TestLines(unittest.TestCase):
         lines += [f"user:4096:{salt}:{STORED}:{SERVER}" for salt in salts]
         lines += [f"user:4096:{SALT}:{key}:{SERVER}" for key in keys]
         lines += [f"user:4096:{SALT}:{STORED}:{key}" for key in keys]
-        lines += [f"{name}:{KEYS}" for name in ("", "us er", "\u00fcser", "us:er")]
+        lines += [f"{name}:{KEYS}" for name in ("", "us\ter", "us\x7fer", "us:er")]
         lines += ["user", KEYS, f"user:{KEYS}:", b"\xff:" + KEYS.encode()]
         lines += [b"user:\xff\xfe" + KEYS.encode(), b"user:4096:\xff" + KEYS[5:].encode()]
         for line in lines:

@@ -106,14 +106,13 @@ class TestHeapCheck(unittest.TestCase):
         start.gc = Gc(Idf(FIRST), FIRST - 64)
         start._heap = lambda: "heap 1 KB"
         start.sys = Esp32
-        start.borrow = lambda module, function: {"platform.esp32_memory free": 30000}[
-            module + " " + function
-        ]
+        start.borrow = lambda _, function, *words: 30000 if function == "free" else "advice"
         start.MICROPYTHON = True
         try:
-            start._check_heap([("messages", 10000, "")], 10240)
+            app = type("App", (), {"limits": None, "settings": None})
+            start._check_heap([("messages", 10000, "")], 10240, app, None)
             with self.assertRaises(MemoryError) as refused:
-                start._check_heap([("messages", 20000, "")], 10240)
+                start._check_heap([("messages", 20000, "")], 10240, app, None)
             self.assertTrue("and 19760 are left for them" in str(refused.exception))
         finally:
             start.sys, start.borrow, start.MICROPYTHON, start._heap, start.gc = kept

@@ -122,10 +122,10 @@ class TestRefused(unittest.TestCase):
             b"n,,n=,r=abc", b"n,,n=user,r=", b"n,,n=user,,r=abc", b"n,,n=user,x=1,r=abc",
             b"N,,n=user,r=abc", b"n=user,r=abc", b"n,n=user,r=abc", b"z,,n=user,r=abc",
             b"p=tls-unique,,n=user,r=abc", b"p,,n=user,r=abc", b"n,a=user,n=user,r=abc",
-            b"n,,m=1,n=user,r=abc", b"n,,n=us er,r=abc", b"n,,n=user,r=a b",
+            b"n,,m=1,n=user,r=abc", b"n,,n=us\ter,r=abc", b"n,,n=user,r=a b",
             b"n,,n=us=er,r=abc", b"n,,n=user=,r=abc", b"n,,n=us=2cer,r=abc",
             b"n,,n=us==2Cer,r=abc", b"n,,n=us\0er,r=abc", b"n,,n=us\x7fer,r=abc",
-            b"n,,n=\xc3\xbcser,r=abc", b"n,,n=\xff,r=abc", b"n,,n=user,r=\xff",
+            b"n,,n=\xc3ser,r=abc", b"n,,n=\xff,r=abc", b"n,,n=user,r=\xff",
             b"n,,n=user,r=" + b"a" * 501,
         )  # fmt: skip
         for data in rows:
