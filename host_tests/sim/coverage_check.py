@@ -16,7 +16,7 @@ MUST_SEE = {
     *("full_node_names", "full_retained_names", "full_message_bytes", "full_aliases"),
     *("wrapped", "takeover", "evicted", "expired_session", "will_sent", "alias", "shared"),
     *("passed_on", "dropped", "sent_again", "no_heap", "denied", "another_user"),
-    *("other_rules", "forbidden"),
+    *("other_rules", "forbidden", "long_topic"),
     *(f"fast_QoS_{qos}_{kind}" for qos in (0, 1, 2) for kind in ("3", "5", "mixed")),
     *("fast_QoS_0_properties", "fast_QoS_1_properties", "fast_QoS_2_properties", "fast_alias"),
     *("fast_QoS_0_options", "fast_QoS_1_options", "fast_QoS_2_options"),

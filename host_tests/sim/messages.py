@@ -67,7 +67,7 @@ def number_of(data):
     if not data:
         return 0
     at = data.find(b".")
-    if at < 1:
+    if at < 1 or not data[:at].isdigit():
         return -1
     number = int(data[:at])
     return number if payload(number, len(data)) == data else -1

@@ -106,6 +106,8 @@ def _publish(model, link, packet):
     session = link.session
     if session is None:
         model.fail("link %d: PUBLISH without a session", link.number)
+    if len(packet.topic) > model.broker.limits.tx_bytes:
+        model.world.events["long topic"] += 1
     _find_topic(model, link, packet)
     number = number_of(packet.payload)
     if number < 0:

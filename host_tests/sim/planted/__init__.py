@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 
 from .. import campaign
-from . import faults, faults_access, faults_bridge, faults_fast, faults_journal
+from . import faults, faults_access, faults_bridge, faults_fast, faults_journal, faults_streams
 from .faults import Fault
 
 LIB = campaign.ROOT / "lib" / "slotmq"
-_FILES = faults, faults_access, faults_fast, faults_journal, faults_bridge
+_FILES = faults, faults_access, faults_fast, faults_streams, faults_journal, faults_bridge
 FAULTS: tuple[Fault, ...] = tuple(fault for file in _FILES for fault in file.FAULTS)
 MOST = 500  # seeds in which a fault must be found
 MOST_OF_BRIDGE = 60  # the same between two brokers
