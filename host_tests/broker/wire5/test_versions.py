@@ -32,6 +32,26 @@ def test_older_clients_get_the_message_without_its_properties(mqtt5, topic, leve
 
 @OLDER
 @pytest.mark.parametrize("qos", QOS)
+@pytest.mark.parametrize("properties", [{}, PROPERTIES], ids=["plain", "properties"])
+def test_long_topics_do_not_forge_packets(mqtt5, topic, level, qos, properties):
+    """Whatever their payload ends with, its bytes stay in the packet: the preset's outgoing
+    buffer has 16 KB."""
+    forged = codec.publish("home/door", b"OPEN")
+    readers = [mqtt5.older(level=level), mqtt5.connect()]
+    for reader in readers:
+        reader.subscribe("#", qos=qos)
+    writer = mqtt5.connect()
+    for size in (16_350, *range(16_370, 16_390), 30_000, 32_768):
+        name = topic + "x" * (size - len(topic))
+        writer.publish(name, forged, qos, **properties)
+        readers[0].receive(name, forged, qos)
+        readers[1].receive(name, forged, qos, **properties)
+    for reader in readers:
+        reader.expect_silence()
+
+
+@OLDER
+@pytest.mark.parametrize("qos", QOS)
 def test_the_packet_size_of_a_client_that_has_left_holds_for_no_other(mqtt5, topic, level, qos):
     writer = mqtt5.connect()
     mqtt5.connect(maximum_packet_size=60).disconnect()
