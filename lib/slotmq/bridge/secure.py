@@ -78,12 +78,14 @@ class Secure:
         return self._pipe.more
 
     def readinto(self, buf, n):
-        with heap.lifted:
-            return self._try(self._pipe.readinto, buf, 0, n)
+        return self._do(self._pipe.readinto, buf, 0, n)
 
     def write(self, buf, off, n):
+        return self._do(self._pipe.write, buf, off, n)
+
+    def _do(self, function, buf, off, n):
         with heap.lifted:
-            done = self._try(self._pipe.write, buf, off, n)
+            done = self._try(function, buf, off, n)
             if self._pipe.waits:
                 self.broker.loop.poll_for(self.conn)
         return done

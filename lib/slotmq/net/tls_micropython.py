@@ -20,7 +20,8 @@
 #   more until they have left.
 # - A write that is longer than a record may be cut behind any of several. So at most _CONTENT
 #   bytes are written at once; on rp2, what lwIP's memory has space for (platform/lwip.py).
-# - A failed handshake detaches the socket: close() closes that one itself.
+# - mbedTLS has the socket as a Wire (platform/tls_wire_micropython.py), which bounds what a turn
+#   reads. So close() closes the socket itself.
 # - Errors are OSError or ValueError. All become OSError. Those of _NO_HEAP say that mbedTLS found
 #   no heap.
 #
@@ -38,6 +39,7 @@ from slotmq.fast import copy, may_read
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 from slotmq.platform.tls_packets import Packets
+from slotmq.platform.tls_wire_micropython import WIRE_MOST, Wire
 
 _IN = const(1)
 _IPOLL = const(3)  # of Loop.at_hand
@@ -73,7 +75,9 @@ class TlsStream:
         self.mask = 0  # the events that the loop waits for
         self.waits = 0  # bytes in a record that the socket has not taken
         self.packets = Packets()  # None: net/websocket.py makes a frame of each
-        self.tls = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        self.is_idle = False  # has the last readinto() found no plaintext?
+        self.wire = wire = Wire(sock)
+        self.tls = context.wrap_socket(wire, server_side=True, do_handshake_on_connect=False)
 
     def readinto(self, buf, n):
         ready = self.owner.ready
@@ -81,6 +85,7 @@ class TlsStream:
         self.owner.reading.discard(self)
         got = 0
         data = None
+        self.wire.left = WIRE_MOST
         heap.lift()
         try:
             while got < n:
@@ -101,7 +106,8 @@ class TlsStream:
         if got and self.why:
             self.why = None
             self.owner.shaken(self)
-        return None if data is None and not got else got
+        self.is_idle = data is None and not got
+        return None if self.is_idle else got
 
     def _failed(self, error):
         if isinstance(error, MemoryError) or self.why and error.args[0] in _NO_HEAP:
@@ -174,10 +180,6 @@ class TlsStream:
     def close(self):
         self.owner.shaken(self)
         self.tls.close()
-        try:
-            self.sock.setblocking(False)  # OSError: it was closed with that
-        except OSError:
-            return
         self.sock.close()
 
 
@@ -265,6 +267,8 @@ class Tls:
             self.has_shaken = True
         broker = self.loop.broker
         conn = broker.conns.counts[_SERVED] = self.loop.of_stream[stream]
+        stream.is_idle = False
+        active = broker.conns.last_activity[conn]
         try:
             if stream.waits:
                 stream.flush()
@@ -280,6 +284,8 @@ class Tls:
                 self.loop._other_event(conn, stream, event or _HUP)
         except OSError:
             broker.end(conn, _LOST)
+        if stream.is_idle:  # alerts keep nobody connected
+            broker.conns.last_activity[conn] = active
 
     def accepts(self, accept, own):
         """As accept()'s."""

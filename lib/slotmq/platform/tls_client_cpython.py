@@ -5,7 +5,9 @@
 import os
 import ssl
 
-_PIECE = 65536  # bytes of one recv(), and of plaintext in one write()
+_RECV = 16384  # bytes of one recv(), the only one of a turn
+_PIECE = 65536  # bytes of plaintext in one write()
+_RESTS_MOST = 2 * _PIECE  # bytes that wait for the socket, with TLS's own answers
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 _EXPECTED = {
     "bridge_cafile": "a file with certificates in PEM",
@@ -22,6 +24,7 @@ WHY_NOT = "shared keys need CPython 3.13"
 def make_context(options):
     """The SSLContext of a bridge. ValueError: `KEY: what was expected`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.options |= ssl.OP_NO_RENEGOTIATION
     context.check_hostname = not (options.bridge_insecure or options.bridge_psk)
     context.minimum_version = _VERSIONS[options.bridge_tls_version or "tlsv1.2"]
     steps = {
@@ -94,12 +97,15 @@ class Pipe:
         self.more = False
         view = memoryview(buf)
         got = 0
+        has_received = False
         while got < n:
             try:
                 k = self._ssl.read(n - got, view[got:n])
             except ssl.SSLWantReadError:
-                if got or not self._receive():
+                if got or has_received or not self._receive():
+                    self._answer()
                     return got or None
+                has_received = True
                 continue
             except OSError:
                 if got:
@@ -111,10 +117,18 @@ class Pipe:
         self.more = True
         return got
 
+    def _answer(self):
+        # As in tls_cpython.py
+        if self._outgoing.pending:
+            self._rest += self._outgoing.read()
+            self.flush()
+            if len(self._rest) > _RESTS_MOST:
+                raise OSError("it does not read the answers")
+
     def _receive(self):
         # False: nothing now.
         try:
-            data = self._sock.recv(_PIECE)
+            data = self._sock.recv(_RECV)
         except BlockingIOError:
             return False
         if data:

@@ -4,6 +4,7 @@
 import tls
 
 from slotmq.platform.runtime import const
+from slotmq.platform.tls_wire_micropython import WIRE_MOST, Wire
 
 _CONTENT = const(4096)  # bytes of a record's content on the smallest ports
 _READ_AT_ONCE = const(512)  # bytes that recv() allocates
@@ -44,13 +45,15 @@ def reason(error):
 class Pipe:
     def __init__(self, sock, context, name):
         self._sock = sock
-        self._tls = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
+        self._wire = wire = Wire(sock)
+        self._tls = context.wrap_socket(wire, server_hostname=name, do_handshake_on_connect=False)
         self.shaking = True
         self.more = False
         self.waits = 0  # bytes in a record that the socket has not taken
 
     def readinto(self, buf, _off, n):
         self.more = False
+        self._wire.left = WIRE_MOST
         got = 0
         while got < n:
             data = self._tls.recv(min(n - got, _READ_AT_ONCE))
@@ -65,6 +68,7 @@ class Pipe:
         if self.waits and not self.flush():
             return None
         done = 0
+        self._wire.left = WIRE_MOST  # for the handshake
         while done < n and not self.waits:
             k = min(n - done, _CONTENT)
             if self._tls.write(buf, off + done, k) is None:
@@ -84,8 +88,4 @@ class Pipe:
 
     def close(self):
         self._tls.close()
-        try:
-            self._sock.setblocking(False)  # OSError: it was closed with that
-        except OSError:
-            return
         self._sock.close()

@@ -27,7 +27,9 @@ _OUT = 4
 _GONE = 8 | 16 | 32
 _LOST = 9
 _SERVED = 3  # of Connections.counts
-_PIECE = 65536  # bytes of one recv(), and of plaintext in one write()
+_RECV = 16384  # bytes of one recv(), the only one of a stream in a turn
+_PIECE = 65536  # bytes of plaintext in one write()
+_RESTS_MOST = 2 * _PIECE  # bytes that wait for the socket, with TLS's own answers
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 # Short names of what a subject consists of; others keep their long ones
 _SHORT = {
@@ -53,6 +55,7 @@ class TlsStream:
         self.is_blocked = False  # does the poller wait until the socket takes _rest?
         self.packets = Packets()  # None: net/websocket.py makes a frame of each
         self.is_corked = False  # will more be written at once?
+        self._active = 0  # tenths of a second: the last activity before the event under way
         self._rest = b""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -66,15 +69,15 @@ class TlsStream:
         read = self._ssl.read
         view = memoryview(buf)
         got = 0
+        has_received = False
         try:
             while got < n:
                 try:
                     k = read(n - got, view[got:n])
                 except ssl.SSLWantReadError:
-                    if got:
-                        return got
-                    if not self._receive():
-                        return None
+                    if got or has_received or not self._receive():
+                        return self._answer(got)
+                    has_received = True
                     continue
                 if not k:
                     return got
@@ -84,6 +87,19 @@ class TlsStream:
                 return 0
         self.tls.ready.add(self)  # there may be more; or the error comes again
         return got
+
+    def _answer(self, got):
+        # All input was handled. TLS has answers of its own to what was no plaintext: refusals of
+        # renegotiations. Nor is that activity.
+        if self._outgoing.pending:
+            self._leave()
+            if len(self._rest) > _RESTS_MOST:
+                self.why = "TLS: it does not read the answers"
+                return 0
+        if not got:
+            loop = self.tls.loop
+            loop.conns.last_activity[loop.of_stream[self]] = self._active
+        return got or None
 
     def _receive(self):
         # False: nothing now.
@@ -155,6 +171,8 @@ class TlsStream:
 
     def handle(self, event):
         """An event of the system; -> what is left of it for the loop."""
+        loop = self.tls.loop
+        self._active = loop.conns.last_activity[loop.of_stream[self]]
         try:
             if event & _OUT and self._rest:
                 self._flush()
@@ -257,7 +275,7 @@ class Tls:
     def __init__(self, loop, poller):
         self.loop = loop
         self.poller = poller
-        self.buffer = bytearray(_PIECE)
+        self.buffer = bytearray(_RECV)
         self.view = memoryview(self.buffer)
         self.ready = set()
         self._wait, poller.wait = poller.wait, self.wait

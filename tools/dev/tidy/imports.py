@@ -86,6 +86,7 @@ PYTHON = {
     "platform.tls_cpython": "errno ssl time",
     "platform.tls_client_cpython": "os ssl",
     "platform.tls_client_micropython": "tls",
+    "platform.tls_wire_micropython": "io",
     "platform.x509": "binascii time",
     "net.tls_context": "io tls",
     "net.tls_micropython": "errno sys uctypes",

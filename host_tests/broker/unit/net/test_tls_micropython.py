@@ -37,8 +37,6 @@ class MbedTls:
     """SSLSocket, and the context that makes it: a record that the socket did not take is offered
     again with the same length, or its tail is lost."""
 
-    is_detached = False
-
     def __init__(self):
         self.sent = b""
         self.records = []
@@ -46,7 +44,7 @@ class MbedTls:
         self.received = []  # what recv() returns or raises
 
     def wrap_socket(self, sock, server_side, do_handshake_on_connect):
-        self.sock = sock
+        self.sock = sock.sock
         return self
 
     def write(self, buf, off, n):
@@ -69,8 +67,7 @@ class MbedTls:
         return found
 
     def close(self):
-        if not self.is_detached:
-            self.sock.close()
+        pass
 
 
 class Loop:
@@ -88,6 +85,7 @@ class Loop:
         self.at_hand = [self, self, self.of_stream, self.inner_ipoll]
         self.callbacks = []
         self.masks = {}
+        self.last_activity = {7: 0, 8: 0}
         self.events = []
         self.starts = 0
 
@@ -178,17 +176,49 @@ class TestTlsStream(unittest.TestCase):
         self.assertEqual(self.loop.at_hand[3](250), 0)
 
     def test_a_failed_handshake_closes_its_socket(self):
-        for is_detached in (False, True):
-            self.setUp()
-            self.mbedtls.is_detached = is_detached
-            self.mbedtls.received = [ValueError("\nbad certificate\n")]
-            with self.assertRaises(OSError):
-                self.stream.readinto(bytearray(4), 4)
-            self.assertEqual(self.stream.why, "TLS: bad certificate")
-            self.owner.unregister(self.stream)
-            self.stream.close()
-            self.assertFalse(self.sock.is_open)
-            self.assertEqual(list(self.loop.of_stream), [self.stream])
+        self.mbedtls.received = [ValueError("\nbad certificate\n")]
+        with self.assertRaises(OSError):
+            self.stream.readinto(bytearray(4), 4)
+        self.assertEqual(self.stream.why, "TLS: bad certificate")
+        self.owner.unregister(self.stream)
+        self.stream.close()
+        self.assertFalse(self.sock.is_open)
+        self.assertEqual(list(self.loop.of_stream), [self.stream])
+
+    def test_a_turn_reads_so_much(self):
+        """mbedTLS reads on while nothing is plaintext; an error of the socket does not leave
+        through it."""
+        wire = self.stream.wire
+        self.sock.readinto = lambda buf, n: n
+        for _ in range(2):
+            self.stream.readinto(bytearray(100), 100)
+            count = 0
+            while wire.readinto(bytearray(1000)):
+                count += 1000
+            self.assertEqual((count, wire.readinto(bytearray(1))), (5000, None))
+
+        def lost(_buf, _n):
+            raise OSError(104)
+
+        self.stream.readinto(bytearray(100), 100)
+        self.sock.readinto = lost
+        self.assertEqual(wire.readinto(bytearray(1)), -104)
+
+    def test_what_is_no_plaintext_is_no_activity(self):
+        self.loop.fast_path = None
+        self.loop.last_activity = {7: 5}
+        for received, wanted in (([], 5), ([b"a"], 9)):
+            self.mbedtls.received = received
+            self.loop.last_activity[7] = 5
+
+            def read(conn, stream, event):
+                self.loop.last_activity[conn] = 9
+                stream.readinto(bytearray(4), 4)
+
+            self.loop._other_event = read
+            self.owner.has_shaken = False
+            self.handle(self.sock)
+            self.assertEqual(self.loop.last_activity[7], wanted)
 
     def test_the_next_handshake_begins_when_one_is_complete(self):
         accepted = []

@@ -1,0 +1,146 @@
+"""What a turn takes of records without plaintext, and what they count for."""
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from slotmq.platform import tls_client_cpython
+
+from ...support.program import CONNECT, TIMEOUT_S
+from ..wire import codec
+from .client import Served
+from .records import DATA, HANDSHAKE, Forger
+from .test_turns import World, world  # noqa: F401 - a fixture
+
+Serve = Callable[..., Served]
+READ_MOST = 16384
+RESTS_MOST = 1 << 18
+
+
+def renegotiation(one: Forger) -> bytes:
+    return one.record(HANDSHAKE, one.hello)
+
+
+def test_it_is_no_activity(serve: Serve, certs: Path, tmp_path: Path) -> None:
+    served = serve()
+    one = Forger(served, certs, tmp_path, is_13=False)
+    one.sock.sendall(one.record(DATA, codec.connect("idle", keep_alive=1)))
+    one.sock.settimeout(0.1)
+    deadline = time.monotonic() + TIMEOUT_S
+    came = b"something"
+    while came:
+        assert time.monotonic() < deadline, "it stays connected"
+        try:
+            one.sock.sendall(renegotiation(one))
+            came = one.sock.recv(1000)
+        except TimeoutError:
+            pass
+        except ConnectionError:
+            break
+    served.log("timed out")
+    one.close()
+
+
+class Counted:
+    """A socket, and how many bytes were read from it."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+        self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def recv_into(self, buf: Any, *more: Any) -> int:
+        n: int = self._sock.recv_into(buf, *more)
+        self.count += n
+        return n
+
+
+@pytest.mark.parametrize("is_13", [False, True])
+def test_a_turn_reads_so_much_and_answers_do_not_pile_up(
+    world: World,  # noqa: F811
+    certs: Path,
+    tmp_path: Path,
+    is_13: bool,
+) -> None:
+    over = threading.Event()
+
+    def turn() -> None:
+        while not over.is_set():
+            world.turns(1)
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    served: Any = SimpleNamespace(
+        connect=lambda: socket.create_connection(world.address, TIMEOUT_S)
+    )
+    one = Forger(served, certs, tmp_path, is_13=is_13)
+    one.sock.sendall(one.record(DATA, CONNECT))
+    one.sock.recv(1000)
+    over.set()
+    thread.join()
+    conns = world.broker.conns
+    conn = next(conn for conn in range(conns.top) if conns.stream[conn])
+    stream = conns.stream[conn]
+    stream._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    stream._sock = counted = Counted(stream._sock)
+    made = Forger.key_update if is_13 else renegotiation
+    flood = b"".join(made(one) for _ in range(20_000))
+    one.sock.settimeout(0)
+    at = 0
+    for _ in range(2000):
+        with contextlib.suppress(OSError):
+            at += one.sock.send(flood[at:])
+        counted.count = 0
+        world.turns(1)
+        assert counted.count <= READ_MOST
+        assert len(stream._rest) + stream._outgoing.pending < RESTS_MOST
+        if not conns.stream[conn]:
+            break
+    assert not conns.stream[conn], "nobody reads the answers"
+    one.close()
+
+
+def test_a_bridge_reads_so_much() -> None:
+    """The other broker sends without end, and nothing of it is plaintext."""
+    pipe: Any = tls_client_cpython.Pipe.__new__(tls_client_cpython.Pipe)
+    count = []
+
+    def recv(n: int) -> bytes:
+        count.append(n)
+        return bytes(n)
+
+    def read(*_: object) -> int:
+        raise ssl.SSLWantReadError
+
+    pipe._sock = type("Socket", (), {"recv": staticmethod(recv)})
+    pipe._ssl = type("Ssl", (), {"read": staticmethod(read)})
+    pipe._incoming, pipe._outgoing, pipe._rest = ssl.MemoryBIO(), ssl.MemoryBIO(), b""
+    assert pipe.readinto(bytearray(100), 0, 100) is None
+    assert sum(count) <= READ_MOST
+    pipe._sock = type("Socket", (), {"recv": staticmethod(recv), "send": lambda _: 0})
+    pipe._rest = bytes(1 << 17)
+    pipe._outgoing.write(bytes(100))
+    with pytest.raises(OSError, match="does not read"):
+        pipe.readinto(bytearray(100), 0, 100)
+
+
+def test_a_client_that_begins_again_is_served(served: Served, certs: Path, tmp_path: Path) -> None:
+    """A refused renegotiation does not end its connection."""
+    one = Forger(served, certs, tmp_path, is_13=False)
+    one.sock.sendall(one.record(DATA, CONNECT) + renegotiation(one) + one.record(DATA, b"\xc0\0"))
+    came = b""
+    while came.count(b"\x17\3\3") < 2:  # CONNACK and PINGRESP
+        came += one.sock.recv(1000) or b"the end"
+        assert b"the end" not in came
+    assert came.count(b"\x15\3\3") == 1, "an alert refuses"
+    one.close()
