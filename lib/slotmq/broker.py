@@ -99,8 +99,8 @@ class Broker:
         # The connection whose packets are being handled. None: a callback or a hook of the program
         # has raised, see caught()
         self.reading = _NONE
-        # While a connection ends because of a packet: what has it, from pkt[_START] to [_END]
-        self.wrong = None
+        # While the log may show the packet of `pkt`, with which a connection may end: its buffer
+        self.shown = None
         # How long may the next turn wait for events? 0: as long as turn() says; 1: not at all,
         # since scans go on or the program has something to send; 2: a moment, for lwIP's memory
         self.turn_soon = 0

@@ -277,7 +277,7 @@ frames_viper
 hooks http_files http_upgrade in_process interceptors journal journal_compaction
 journal_start journal_viper lifetime listener_protocols location log_destinations
 log_full_tables log_of_bridges
-log_reasons
+log_reasons log_sent
 log_text log_topics login lwip lwip_layout medium_file medium_file_start medium_flash
 medium_flash_start mosquitto_conf name_server_query option_routes other_keys own_messages
 own_publishing packets plugins policies properties properties_viper publishers

@@ -18,6 +18,7 @@ _MODE_LINK = const(0xA000)
 _MODE_KIND = const(0xF000)
 _STAT_SIZE = const(6)
 _STAT_TIME = const(8)
+_NAME_SHOWN = const(64)  # characters of a name, in the log
 _FILE_PIECE = const(16384)
 _FILE_PIECE_SMALL = const(512)
 # Types by the name's end; others are application/octet-stream
@@ -65,7 +66,9 @@ def answer(request, folder, target, headers):
         found = _find(where, has(headers.get(b"accept-encoding"), b"gzip"))
     if not found or not _is_inside(folder, found[0]):
         request.refuse(404, "there is no such file")
+        request.why += ", %r" % (path or target.split(b"?")[0].decode())[:_NAME_SHOWN]
         return
+    request.why = "HTTP, %r" % where
     name, stat, is_zipped, is_varied = found
     etag = '"%x-%x%s"' % (stat[_STAT_SIZE], stat[_STAT_TIME], "-gz" if is_zipped else "")
     more = "ETag: %s\r\nCache-Control: no-cache\r\n" % etag
@@ -79,7 +82,6 @@ def answer(request, folder, target, headers):
         if is_zipped:
             more += "Content-Encoding: gzip\r\n"
         _send(request, name, stat[_STAT_SIZE], more)
-    request.why = "HTTP, %r" % where
 
 
 def _send(request, name, size, more):

@@ -10,9 +10,16 @@ from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _TYPE = const(0)
+_FLAGS = const(1)
+_END = const(4)
 _TOTAL = const(5)
+_TOPIC = const(7)
+_TOPIC_LEN = const(8)
+_PUBLISH_TYPE = const(3)
+_TOPIC_SHOWN = const(100)  # bytes
 _NONE = const(0xFFFF)
 _MALFORMED = const(2)
+_TOO_BIG = const(4)
 _REFUSED = const(5)
 _TIMED_OUT = const(8)
 _ERROR = const(1)
@@ -45,12 +52,31 @@ it does not read"""
 
 def received(broker, conn, pkt):
     """A packet was received; `pkt` is its record."""
+    line = "Received %s from %s (" % (_PACKETS.split()[pkt[_TYPE]], who(broker, conn))
+    if pkt[_TYPE] == _PUBLISH_TYPE:
+        line += of_publish(broker.shown, pkt[_FLAGS], pkt[_TOPIC], pkt[_TOPIC_LEN], pkt[_END])
+    broker.log(_DEBUG, "%s%d bytes)" % (line, pkt[_TOTAL]))
+
+
+def who(broker, conn):
+    """Whose connection it is."""
+    for each in broker.outgoing.every if broker.outgoing else ():
+        if each.conn == conn:
+            return "bridge %r" % each.options.name
     session = broker.conns.session[conn]
-    who = "a new client"
-    if session != _NONE:
-        who = repr(broker.sessions.client_id(session).decode())
-    words = _PACKETS.split()[pkt[_TYPE]], who, pkt[_TOTAL]
-    broker.log(_DEBUG, "Received %s from %s (%d bytes)" % words)
+    if session == _NONE:
+        return "a new client"
+    return repr(broker.sessions.client_id(session).decode())
+
+
+def of_publish(buf, flags, at, n, end):
+    """Flags and topic of a PUBLISH, as far as it has come."""
+    topic = bytes(buf[at : min(at + n, end, at + _TOPIC_SHOWN)])
+    try:
+        topic = topic.decode()
+    except ValueError:  # UnicodeError, too; it is shown as bytes
+        pass
+    return "d%d, q%d, r%d, %r, " % (flags >> 3 & 1, flags >> 1 & 3, flags & 1, topic)
 
 
 def connected(broker, conn, fields):
@@ -87,6 +113,8 @@ def ended(broker, conn, reason):
     )
     if reason == _TIMED_OUT:
         why += _late(broker, conn)
+    if reason == _TOO_BIG:
+        why += take("status.log_reasons", broker.now).too_large(broker)
     where, user = address(broker, conn)
     if session == _NONE:
         why = take("status.log_reasons", broker.now).ended(broker, conn, reason, why)

@@ -5,6 +5,11 @@ from slotmq.platform.runtime import const
 from slotmq.status.log_connections import address
 
 _TYPE = const(0)
+_BODY = const(3)
+_TOTAL = const(5)
+_PACKET_MAX = const(10)
+_PACKET_TOO_LARGE = const(0x95)
+_TOPIC_SHOWN = const(100)  # bytes
 _START = const(2)
 _END = const(4)
 _TOPIC_LEN = const(8)
@@ -88,7 +93,7 @@ def refused(broker, conn, reason):
         text = b", " + fields.why
     else:
         text = text and b", too little: " + text
-    text = text.decode()
+    text = text.decode() + (too_large(broker) if reason == _PACKET_TOO_LARGE else "")
     what = (who, where, level, user and ", u%r" % user, why, text)
     broker.log(_NOTICE, "%s [%s, p%d%s] refused: %s%s." % what)
 
@@ -144,9 +149,9 @@ def ended(broker, conn, reason, text):
     conns = broker.conns
     buf, at, end = conns.partial, conns.partial_off[conn], conns.buffered[conn]
     end += at
-    if at == end and reason in (_MALFORMED, _PROTOCOL) and broker.wrong is not None:
+    if at == end and reason in (_MALFORMED, _PROTOCOL) and broker.shown is not None:
         # Beside them in the buffer are bytes of other connections.
-        buf, at, end = broker.wrong, broker.pkt[_START], broker.pkt[_END]
+        buf, at, end = broker.shown, broker.pkt[_START], broker.pkt[_END]
     said = bytes(buf[at : min(end, at + _SHOWN)])
     if [byte for byte in said[:_BEGINNING] if not 32 <= byte < 127]:
         said = said[:_BEGINNING]
@@ -166,6 +171,21 @@ def ended(broker, conn, reason, text):
 
 def _host(broker, conn):
     return address(broker, conn)[0].rpartition(":")[0].encode()
+
+
+def too_large(broker):
+    """Which packet was larger than the broker takes, and which bound that is."""
+    pkt = broker.pkt
+    if broker.shown is None:
+        return ""
+    topic = b""
+    at = pkt[_BODY] + 2
+    if pkt[_TYPE] == _PUBLISH_TYPE and at <= pkt[_END]:  # of the topic as much as has come
+        n = broker.shown[at - 2] << 8 | broker.shown[at - 1]
+        topic = bytes(broker.shown[at : min(at + n, pkt[_END], at + _TOPIC_SHOWN)])
+    to = " to %r" % topic if topic else ""
+    key = "max_packet_size" if broker.settings.max_packet_size else "limit max_packet"
+    return ", %d bytes%s, %s %d" % (pkt[_TOTAL], to, key, pkt[_PACKET_MAX])
 
 
 def too_long(broker, pkt):

@@ -109,6 +109,19 @@ class TestConnecting(BridgeCase):
         self.wait(6)
         self.assertEqual(self.network.addresses[2:], [("h", 1)])
 
+    def test_each_packet_of_the_other_broker_is_shown_as_the_bridges(self):
+        lines = []
+        self.broker.log = lambda bit, text: lines.append(text)
+        self.broker.log_mask = 64
+        self.bridge(("a/#",))
+        self.wait(2)
+        remote = self.remote()
+        remote.send(PINGRESP)
+        self.world.turn(3)
+        found = [line for line in lines if line.startswith("Received")]
+        self.assertEqual(found[0], "Received CONNACK from bridge 'up' (4 bytes)")
+        self.assertEqual(found[-1], "Received PINGRESP from bridge 'up' (2 bytes)")
+
     def tried(self, answer):
         """A minute later the first address is tried: it accepts, and answers so."""
         count = len(self.network.addresses)

@@ -136,6 +136,20 @@ class TestFiles(Case):
                 self.assertEqual(one.status, wanted)
                 self.assertFalse(b"secret" in one.body)
 
+    def test_the_log_names_it_once_a_minute_and_without_its_query(self):
+        lines = []
+        broker = self.web.broker
+        broker.log = lambda bit, line: lines.append(line.partition("closed: ")[2])
+        broker.log_mask = 4
+        for _ in range(3):
+            self.ask("/none.html?token=secret")
+        self.ask("/other%20one.html")
+        why = "protocol error (HTTP 404: there is no such file, %r)."
+        self.assertEqual(lines, [why % "/none.html", why % "/other one.html"])
+        self.web.world.turn(601, ms=100)
+        self.ask("/none.html")
+        self.assertEqual(lines[2:], [why % "/none.html"])
+
     def test_links(self):
         if MICROPYTHON:
             return  # it makes no links: host_tests/broker/websocket/test_clients.py

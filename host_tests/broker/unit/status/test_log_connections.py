@@ -150,9 +150,12 @@ class TestRefused(LogCase):
 
     def test_a_connect_that_is_too_large(self):
         self.start(max_packet_size=100)
-        expected = f"A client [{ADDRESS}, p5] refused: packet too large (reason 0x95)."
+        expected = f"A client [{ADDRESS}, p5] refused: packet too large (reason 0x95)"
+        expected += ", 124 bytes, max_packet_size 100."
         self.assertEqual(self.last(login("b", "user", "p" * 100, 5)), expected)
-        expected = f"Connection from {ADDRESS} closed: packet too large."
+        expected = (
+            f"Connection from {ADDRESS} closed: packet too large, 123 bytes, max_packet_size 100."
+        )
         self.assertEqual(self.last(login("b", "user", "p" * 100)), expected)
 
     def too_little(self, what, last=None, code="server unavailable (return code 3)"):
@@ -306,6 +309,74 @@ class TestEnded(LogCase):
                     line = self.last(packets5.connect("a", will=will) + leave)
                     why = "left with its will" if will and code else "left"
                     self.assertIn(f"] disconnected: {why}.", line)
+
+
+class TestPacketTooLarge(LogCase):
+    def test_size_topic_and_key_are_named(self):
+        limits = Limits(connections=4, max_packet=500, message_bytes=4096)
+        large, cut = publish("home/light", bytes(600)), ", 615 bytes to b'home/light', "
+        for values, key in (
+            ({}, "limit max_packet 500"),
+            ({"max_packet_size": 99}, "max_packet_size 99"),
+        ):
+            self.start(limits=limits, **values)
+            for first in (connect("b"), packets5.connect("b")):
+                line = self.last(first + large)
+                self.assertTrue(line.endswith(": packet too large" + cut + key + "."), line)
+        self.assertIn("packet too large, 615 bytes, ", self.last(connect("b") + large[:3]))
+
+
+class TestEach(LogCase):
+    """With debug lines: each PUBLISH that comes and goes, with its topic."""
+
+    def start(self, **values):
+        super().start(EACH, **values)
+
+    def published(self):
+        found = [line for line in self.lines if "PUBLISH" in line]
+        self.lines.clear()
+        return found
+
+    def test_a_publish_is_shown_as_it_comes_and_as_it_goes(self):
+        for kind in (packets, packets5):
+            self.start()
+            reader = self.come(kind.connect("r") + kind.subscribe(1, "t/#", 1))
+            more = 0 if kind is packets else 1
+            self.come(
+                kind.connect("w") + kind.publish("t/a", b"xyz") + kind.publish("t/b", b"", 1, 9)
+            )
+            self.world.turn(3)
+            self.assertEqual(
+                self.published(),
+                [
+                    f"Received PUBLISH from 'w' (d0, q0, r0, 't/a', {10 + more} bytes)",
+                    f"Received PUBLISH from 'w' (d0, q1, r0, 't/b', {9 + more} bytes)",
+                    f"Sending PUBLISH to 'r' (d0, q0, r0, 't/a', {10 + more} bytes)",
+                    f"Sending PUBLISH to 'r' (d0, q1, r0, 't/b', {9 + more} bytes)",
+                ],
+            )
+            reader.packets()
+
+    def test_large_ones_in_pieces_to_a_slow_reader(self):
+        sizes = (10, 3000, 20, 700, 900, 5000, 1)
+        for most in (7, 300, 9999):
+            self.start(limits=Limits(connections=4, max_packet=8192, message_bytes=65536))
+            reader = self.come(connect("r") + subscribe(1, "t", 1))
+            reader.answer()
+            reader.stream.write_some = lambda n, most=most: min(n, most)
+            writer = self.come(connect("w"))
+            for n, size in enumerate(sizes):
+                writer.send(publish("t", bytes(size), n % 2, n + 1))
+            for _ in range(1800):
+                self.world.turn()
+                reader.answer()
+            found = [line for line in self.published() if line.startswith("Sending")]
+            self.assertEqual(len(found), len(reader.messages))
+            self.assertGreater(len(found), 4)
+
+    def test_a_topic_that_is_no_utf8_is_shown_as_bytes(self):
+        self.come(connect("w") + b"\x30\4\0\2\xff\xfe")
+        self.assertIn("Received PUBLISH from 'w' (d0, q0, r0, b'\\xff\\xfe', 6 bytes)", self.lines)
 
 
 class TestTopic(LogCase):
