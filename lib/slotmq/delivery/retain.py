@@ -34,8 +34,10 @@ def set_message(broker, buf, topic, topic_len, msg):
     if slot != _NONE:
         unref(broker.tables, retained.put(slot, msg))
     elif retained.add(buf, topic, topic_len, msg) == _NONE:
-        retained.refused += 1
-        return
+        found = broker.five and broker.five.reclaim()
+        if not found or retained.add(buf, topic, topic_len, msg) == _NONE:
+            retained.refused += 1
+            return
     messages.refs[msg] += 1
 
 

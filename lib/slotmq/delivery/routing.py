@@ -196,6 +196,8 @@ def enqueue(broker, session, msg, flags):
     for _ in range(TRIES):
         if has_space(broker, session, msg, freed):
             return append(broker.tables, session, msg, flags)
+        if broker.five and broker.five.reclaim(session):
+            continue
         note(broker, _NOTED_DELIVERIES, session, msg, 0)
         if broker.settings.when_full["deliveries"] != "drop_oldest":
             break
@@ -318,7 +320,10 @@ def store(broker, pkt, buf, flags):
 
 
 def make_space(broker):
-    """Drop a message of the longest queue if that is the policy; -> its blocks, or 0."""
+    """Drop what has expired, or a message of the longest queue if that is the policy; -> its
+    blocks, or 0."""
+    if broker.five and broker.five.reclaim():
+        return 1
     if broker.settings.when_full["messages"] != "drop_oldest":
         return 0
     queued = broker.sessions.queued

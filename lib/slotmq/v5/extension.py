@@ -40,6 +40,7 @@ _REFUSED = const(5)
 _QUEUED = const(0)
 _DROPPED = const(4)
 _SWEPT = const(32)  # slots at a time
+_LOOKS = const(8192)
 _LINGERING = const(5)
 _NEAR = const(8)
 _LINGER = const(10)  # tenths of a second
@@ -89,6 +90,7 @@ class Version5:
         self.next_due = NEVER  # tenths of a second: when a session or will is due at the earliest
         self.to_sweep = 0  # slots left to search for expired messages
         self.goes_on = False  # must another sweep follow this one?
+        self.looks = 0  # slots that v5/expired.py may look at in vain until the next tick
         # During a fan-out: the subscription identifier for each session
         self.idents = i32(limits.sessions)
         self.publisher = _NONE  # the session whose message is being published, for No Local
@@ -222,6 +224,7 @@ class Version5:
                 closing.hang_up(broker.loop, conn)
         if broker.now >= self.next_due:
             self._end_what_is_due(broker)
+        self.looks = _LOOKS
         if self.to_sweep:
             self._sweep(broker)
 
@@ -258,24 +261,50 @@ class Version5:
             self.to_sweep = max(broker.retained.slots, broker.deliveries.slots)
 
     def _sweep(self, broker):
-        # Remove expired messages, retained and queued, a few slots at a time. Another sweep
-        # follows as long as there are messages that will expire.
-        retained = broker.retained
-        deliveries = broker.deliveries
-        for at in range(max(0, self.to_sweep - _SWEPT), self.to_sweep):
-            msg = retained.msg[at] if at < retained.slots else _NONE
-            if self._has_expired(broker, msg):
-                unref(broker.tables, retained.remove(at))
-            msg = _NONE
-            if at < deliveries.slots and deliveries.state[at] == _QUEUED:
-                msg = deliveries.msg[at]
-            if self._has_expired(broker, msg) and not deliveries.may_be_known(at):
-                broker.stats[_DROPPED] += 1
-                finish(broker.tables, at)
-        self.to_sweep = max(0, self.to_sweep - _SWEPT)
-        if not self.to_sweep and self.goes_on:
+        # Remove expired messages, retained and queued, a few slots at a time: all of them in some
+        # ten seconds. Another sweep follows as long as there are messages that will expire.
+        n = max(_SWEPT, max(broker.retained.slots, broker.deliveries.slots) >> 6)
+        first = max(0, self.to_sweep - n)
+        for at in range(first, self.to_sweep):
+            if at < broker.retained.slots:
+                self.expire_retained(broker, at)
+            if at < broker.deliveries.slots:
+                self.expire_delivery(broker, at)
+        self.to_sweep = first
+        if not first and self.goes_on:
             self.goes_on = False
             self.expiring(broker)
+
+    def expire_retained(self, broker, at):
+        """Remove a retained message if it has expired; -> was that so?"""
+        if not self._has_expired(broker, broker.retained.msg[at]):
+            return False
+        unref(broker.tables, broker.retained.remove(at))
+        return True
+
+    def expire_delivery(self, broker, at):
+        """End a delivery that waits if its message has expired; -> was that so?"""
+        deliveries = broker.deliveries
+        if deliveries.state[at] != _QUEUED or not self._has_expired(broker, deliveries.msg[at]):
+            return False
+        if deliveries.may_be_known(at):
+            return False
+        broker.stats[_DROPPED] += 1
+        finish(broker.tables, at)
+        return True
+
+    def reclaim(self, session=_NONE):
+        """A table, or this session's queue, is full: drop what has expired; -> was there any?"""
+        broker = self.broker
+        if not self.to_sweep or not self.looks:
+            return 0
+        heap.lift()
+        try:
+            found = ondemand.take("v5.expired", broker.now).drop(broker, session)
+        except MemoryError:
+            found = 0
+        heap.drop()
+        return found
 
     def _has_expired(self, broker, msg):
         left = -1 if msg == _NONE else self.remaining(broker, msg)

@@ -171,3 +171,72 @@ class TestJournal(JournalCase, Clients):
         self.reboot()
         self.later(60)
         self.assertEqual(self.found("away", clean=False), {"t/will": expiry(40)})
+
+
+class TestFullOfExpired(BrokerCase):
+    """Who finds a table full of messages that have expired drops these first, at once."""
+
+    LIMITS = {"retained": 8, "messages": 40, "deliveries": 40, "queued": 12, "message_bytes": 4096}  # noqa: RUF012
+    MANY = {"retained": 4000, "messages": 9000, "deliveries": 60000, "queued": 4000}  # noqa: RUF012
+    MANY |= {"message_bytes": 1 << 20, "message_block": 64, "retained_name_bytes": 1 << 17}
+
+    def full(self, count, topic, retain, limits):
+        self.start(Limits(**limits))
+        for name in ("away", "away too"):
+            self.come(packets5.connect(name, clean=False, expiry=FOREVER), 3).leave()
+        if not retain:
+            reader = self.come(packets5.connect("away", clean=False, expiry=FOREVER), 3)
+            reader.send(packets5.subscribe(1, "t/#", 1))
+            self.world.turn(3)
+            reader.leave()
+        self.sender = self.come(packets5.connect("p"), 3)
+        for n in range(count):
+            self.sender.send(packets5.publish(topic % n, b"x", 1, 1, expiry(1), retain=retain))
+            if n % 10 == 9:
+                self.world.turn(2)
+        self.world.turn(3)
+        self.assertEqual(len(self.sender.packets()), count + 1)
+        self.broker.now += 20
+        self.broker.clock[0] = self.broker.now
+        self.broker.loop.next_tick = self.broker.now + 1
+        self.broker.five.looks = 8192
+
+    def test_the_table_of_retained_messages(self):
+        for limits in (self.LIMITS, self.MANY):
+            self.full(limits["retained"], "t/%d", True, limits)
+            self.assertEqual(self.broker.retained.names.count(), limits["retained"])
+            self.sender.send(packets5.publish("new", b"x", 1, 1, retain=True))
+            self.world.turn(2, ms=0)
+            self.assertEqual(self.broker.retained.names.count(), 1)
+            self.assertEqual(self.broker.retained.refused, 0)
+            self.assertEqual(self.broker.messages.count[0], 1)
+            self.sender.send(packets5.publish("new", b"", 1, 1, retain=True))
+
+    def test_the_queue_of_a_session(self):
+        for limits in (self.LIMITS, self.MANY):
+            self.full(limits["queued"], "t/%d", False, limits)
+            self.assertEqual(self.broker.deliveries.count[0], limits["queued"])
+            self.sender.send(packets5.publish("t/new", b"x", 1, 1))
+            self.world.turn(2, ms=0)
+            self.assertEqual(self.broker.deliveries.count[0], 1)
+            self.assertEqual(self.broker.deliveries.refused, 0)
+
+    def test_message_slots(self):
+        limits = dict(self.LIMITS, retained=40, retained_name_bytes=2048)
+        self.full(40, "t/%d", True, limits)
+        self.assertEqual(self.broker.messages.count[0], 40)
+        reader = self.come(packets5.connect("r") + packets5.subscribe(1, "s", 1), 3)
+        self.sender.send(packets5.publish("s", b"x", 1, 1))
+        self.world.turn(3, ms=0)
+        self.assertEqual(reader.packets()[-1][0] >> 4, 3)
+        self.assertEqual(self.broker.messages.refused, 0)
+
+    def test_what_has_not_expired_is_looked_at_a_bounded_number_of_times(self):
+        self.full(self.LIMITS["queued"], "t/%d", False, self.LIMITS)
+        self.broker.now -= 15
+        self.broker.five.looks = 30
+        for _ in range(9):
+            self.sender.send(packets5.publish("t/new", b"x", 1, 1))
+        self.world.turn(2, ms=0)
+        self.assertEqual(self.broker.five.looks, 0)
+        self.assertEqual(self.broker.deliveries.refused, 9)
