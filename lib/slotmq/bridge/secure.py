@@ -78,21 +78,19 @@ class Secure:
         return self._pipe.more
 
     def readinto(self, buf, n):
-        return self._do(self._pipe.readinto, buf, 0, n)
+        with heap.lifted:
+            return self._try(self._pipe.readinto, buf, 0, n)
 
     def write(self, buf, off, n):
-        return self._do(self._pipe.write, buf, off, n)
-
-    def _do(self, function, buf, off, n):
         with heap.lifted:
-            done = self._try(function, buf, off, n)
-            if self._pipe.waits:
-                self.broker.loop.poll_for(self.conn)
-        return done
+            return self._try(self._pipe.write, buf, off, n)
 
     def _try(self, function, buf, off, n):
         try:
-            return function(buf, off, n)
+            done = function(buf, off, n)
+            if self._pipe.waits:
+                self.broker.loop.poll_for(self.conn)
+            return done
         except (OSError, ValueError) as error:
             if error.args and error.args[0] == _EAGAIN:
                 return None
