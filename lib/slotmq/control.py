@@ -2,7 +2,7 @@
 # the start and after a reload, and shutdown. Loaded on demand; owns nothing. Control plane: may
 # allocate.
 from slotmq.delivery import lifecycle
-from slotmq.fast import next_dirty
+from slotmq.fast import next_dirty, odd_text
 from slotmq.net.loop import Loop
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
@@ -66,6 +66,7 @@ def apply_settings(broker):
     broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.quota // 100
     # The lowest of all listeners: a higher QoS is looked at more closely.
     broker.max_qos = min([s.max_qos] + [each[3].get("max_qos", 2) for each in s.listeners])
+    odd_text[0] = getattr(s, "allow_control_characters", 0)
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
     broker.pkt[_PACKET_MAX] = most = s.max_packet_size or limits.max_packet

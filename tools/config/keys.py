@@ -85,6 +85,9 @@ allow_anonymous|=|`true`: let in clients without a user name; `false`: only clie
 than loopback
 listener_allow_anonymous|=|the same, of the listener above it
 allow_zero_length_clientid|=|make up a client id for a client that sends none
+allow_control_characters|own|take control characters (U+0001 to U+001F, U+007F to U+009F) and \
+noncharacters (such as U+FFFE) in topics, filters, client ids and other texts; else they are \
+malformed, as in mosquitto, whose clients leave when they get one
 password_file|=|users with passwords, see [who may connect](#who-may-connect). A reload reads the \
 file again
 login_delay_max|own|seconds that a user must wait at most after wrong passwords; 0: no \
@@ -198,8 +201,11 @@ def others() -> Iterator[Key]:
             yield Key(name, status, told, accepted=accepted)
 
 
+_ABSENT = {"allow_control_characters": False}  # defaults of settings that control.py asks for
+
+
 def _default(name: str, kind: str) -> str:
-    more = {**journal.DEFAULTS, **recorder.DEFAULTS, **login.DEFAULTS}
+    more = {**journal.DEFAULTS, **recorder.DEFAULTS, **login.DEFAULTS, **_ABSENT}
     value: Any = getattr(Settings, name, more.get(name))
     if name in _UNSET:
         return _UNSET[name]

@@ -14,7 +14,23 @@ LENGTHS = ((0,), (1,), (2,), (127,), (0x80, 1), (0x80, 0), (0xFF, 0x7F), (0x80, 
 LENGTHS += ((0xFF, 0xFF, 0x7F), (0x80, 0x80, 0x80, 1), (0xFF,) * 4, (0xFF,) * 3 + (0x7F,))
 # The ends of what UTF-8 can encode, and what it must not
 EDGES = (0, 1, 0x23, 0x2B, 0x2F, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xD800, 0xDFFF, 0xE000)
-EDGES += (0xFFFE, 0xFFFF, 0x10000, 0x10FFFF, 0x110000, 0x1FFFFF)
+EDGES += (
+    0x1F,
+    0x20,
+    0x9F,
+    0xA0,
+    0xFDCF,
+    0xFDD0,
+    0xFDEF,
+    0xFDF0,
+    0xFFFE,
+    0xFFFF,
+    0x1FFFE,
+    0x10000,
+    0x10FFFF,
+    0x110000,
+    0x1FFFFF,
+)
 ALPHABET = b"ab/+#$"
 
 
@@ -85,7 +101,7 @@ def utf8(numbers):
         data = data[: numbers.below(len(data)) + 1]
     off = numbers.below(3)
     buf = numbers.bytes(off) + bytes(data) + b"\x80\x80\x80"
-    for name in (0, 1):
+    for name in (0, 1, 2):
         print("utf8_ok", shown(data), name, utf8_ok(buf, off, len(data), name))
 
 

@@ -85,6 +85,17 @@ def test_topics_are_any_utf8_text_and_arrive_unchanged(mqtt, topic, text):
     subscriber.receive(f"{topic}/{text}")
 
 
+@EACH_VERSION
+@pytest.mark.ours("mosquitto has no setting for it")
+@pytest.mark.config("allow_control_characters true")
+@pytest.mark.parametrize("text", ["a\x01b", "\n", "\x7f\x9f", "\ufffe", "\U0010ffff"])
+def test_control_characters_may_be_allowed(mqtt, topic, text):
+    subscriber = mqtt.connect(f"{topic}{text}")
+    subscriber.subscribe(f"{topic}/{text}")
+    mqtt.connect().publish(f"{topic}/{text}")
+    subscriber.receive(f"{topic}/{text}")
+
+
 @pytest.mark.spec("MQTT-4.7.3-4", "MQTT-1.5.3-3")
 @pytest.mark.parametrize(
     ("subscribed", "published"),

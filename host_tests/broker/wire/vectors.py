@@ -60,6 +60,18 @@ BAD_TEXT = {
     "surrogate-pair": b"\xed\xa0\xbd\xed\xb8\x80",
     "beyond-unicode": b"\xf4\x90\x80\x80",
     "zero": b"a\x00b",
+    # not wrong in UTF-8, but mosquitto and its clients take none of them
+    "control": b"a\x01b",
+    "line-end": b"a\n",
+    "last-control": b"\x1f",
+    "delete": b"\x7f",
+    "c1-control": b"\xc2\x9f",
+    "noncharacter": b"\xef\xb7\x90",
+    "last-noncharacter-of-fdxx": b"\xef\xb7\xaf",
+    "fffe": b"a\xef\xbf\xbe",
+    "ffff": b"\xef\xbf\xbf",
+    "last-of-a-plane": b"\xf0\x9f\xbf\xbe",
+    "last-of-all": b"\xf4\x8f\xbf\xbf",
 }
 GOOD_TEXT = {
     "latin": "Füße",
@@ -70,5 +82,7 @@ GOOD_TEXT = {
     "last-of-unicode": "\U0010fffd",
     "byte-order-mark": "\ufeffa",
     "space": " ",
+    "first-behind-c1": "\xa0",
+    "around-noncharacters": "\ufdcf\ufdf0\ufffd",
     "dollar-inside": "a$SYS",
 }

@@ -76,6 +76,7 @@ per_listener_settings start scope
 allow_anonymous live flag
 listener_allow_anonymous live flag
 allow_zero_length_clientid live flag
+allow_control_characters live flag
 password_file start text
 login_delay_max live number 0 60
 use_username_as_clientid live flag

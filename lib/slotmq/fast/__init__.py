@@ -13,6 +13,7 @@ if MICROPYTHON:
         level_end,
         new_packet,
         next_packet,
+        odd_text,
         topic_matches,
         utf8_ok,
     )
@@ -30,6 +31,7 @@ else:
         level_end,
         new_packet,
         next_packet,
+        odd_text,
         topic_matches,
         utf8_ok,
     )

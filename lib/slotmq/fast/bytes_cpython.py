@@ -23,6 +23,12 @@ for _b in (0x60, 0x80, 0xA0):
     _RESERVED[_b] = -1
     _RESERVED[_b | 2] = _RESERVED[_b | 10] = 0
 
+# Control characters and noncharacters of Unicode; odd_text as in fast/bytes_viper.py
+_ODD = [*range(32), *range(0x7F, 0xA0), *range(0xFDD0, 0xFDF0)]
+_ODD += [plane << 16 | last for plane in range(17) for last in (0xFFFE, 0xFFFF)]
+_ODD = frozenset(map(chr, _ODD))
+odd_text = bytearray(1)
+
 
 def new_packet(packet_max):
     return [0] * 10 + [packet_max, packet_max]
@@ -95,15 +101,17 @@ def next_packet(buf, start, end, pkt):
 
 
 def utf8_ok(buf, off, n, name):
-    """1 where the bytes are UTF-8 without U+0000; with name also a topic name [1.5.3]."""
+    """1 where the bytes are UTF-8 without U+0000, control characters and noncharacters; with
+    name & 1 also a topic name [1.5.3]."""
     data = bytes(buf[off : off + n])
     try:
-        data.decode()
+        text = data.decode()
     except UnicodeDecodeError:
         return 0
-    if b"\0" in data:
-        return 0
-    return 0 if name and (not data or b"+" in data or b"#" in data) else 1
+    if not text.isprintable():
+        if b"\0" in data or not (name & 2 or odd_text[0] or _ODD.isdisjoint(text)):
+            return 0
+    return 0 if name & 1 and (not data or b"+" in data or b"#" in data) else 1
 
 
 def filter_ok(buf, off, n):

@@ -45,6 +45,9 @@ _GENERATION = const(0)
 _MISSED = const(1)  # slot of the last miss
 _WITH_2 = const(0x540)  # types 6, 8 and 10, whose flags are 2
 
+# 1: text may have control characters and noncharacters (allow_control_characters; one for the
+# process, since it is asked in the inner loops)
+odd_text = bytearray(1)
 # The bits of two addresses that must be 0 to copy words between them
 ALIGN = 0 if sys.platform == "linux" else 3
 
@@ -160,14 +163,16 @@ def next_packet(b: ptr8, at: int, end: int, pkt: ptr32) -> int:
 
 @micropython.viper
 def utf8_ok(b: ptr8, i: int, n: int, name: int) -> int:
-    # 1 where b[i:i + n] is UTF-8 without U+0000 and surrogates [1.5.3-1, -2];
-    # with name also without wildcards and not empty [4.7.1-1, 4.7.3-1].
-    if name and not n:
+    # 1 where b[i:i + n] is UTF-8 without U+0000 and surrogates [1.5.3-1, -2], and without control
+    # characters and noncharacters [1.5.3.1], unless odd_text[0] or name & 2; with name & 1
+    # also without wildcards and not empty [4.7.1-1, 4.7.3-1].
+    if name & 1 and not n:
         return 0
     n += i
     more = 0  # bytes that are missing in a character, and the least value that it may have
     least = 0
     char = 0
+    odd = 0
     while i < n:
         c = b[i]
         i += 1
@@ -176,8 +181,12 @@ def utf8_ok(b: ptr8, i: int, n: int, name: int) -> int:
                 return 0
             char = char << 6 | c & 63
             more -= 1
-            if not more and (char < least or char >= 0x110000 or char >> 11 == 27):
-                return 0
+            if not more:
+                if char < least or char >= 0x110000 or char >> 11 == 27:
+                    return 0
+                least = char >> 4
+                if char < 0xA0 or not least ^ 0xFDD or not least ^ 0xFDE or not char + 2 & 0xFFFE:
+                    odd = 1
         elif c >> 7:
             if c < 0xC0:
                 return 0
@@ -191,8 +200,14 @@ def utf8_ok(b: ptr8, i: int, n: int, name: int) -> int:
             if c >= 0xF0:
                 more = 3
                 least = 0x10000
-        elif not c or name and (c == 35 or c == 43):
+        elif c < 32 or c > 126:
+            if not c:
+                return 0
+            odd = 1
+        elif name & 1 and (c == 35 or c == 43):
             return 0
+    if odd and not name & 2 and not ptr8(odd_text)[0]:
+        return 0
     return 0 if more else 1
 
 

@@ -210,7 +210,7 @@ class WebSocket(Pipe):
         code = control[_F_CONTROL] << 8 | control[_F_CONTROL + 1] if size > 1 else _CODE_NORMAL
         if size == 1 or not _may_be_sent(code):
             self.give_up(_CODE_PROTOCOL, _PROTOCOL)
-        elif not utf8_ok(control, _F_CONTROL + 2, size - 2, 0):
+        elif not utf8_ok(control, _F_CONTROL + 2, size - 2, 2):
             self.give_up(_CODE_TEXT, _PROTOCOL)
         else:
             self.give_up(code, _LOST)
