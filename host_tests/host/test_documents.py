@@ -26,10 +26,12 @@ from ..broker.wire.process import Program
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 DESIGN = (ROOT / "lib/DESIGN.md").read_text()
+SECURITY = (ROOT / "SECURITY.md").read_text()
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
 DOCUMENTS = {
     "README.md": README,
     "lib/DESIGN.md": DESIGN,
+    "SECURITY.md": SECURITY,
     **{f"docs/{name}": text for name, text in PAGES.items()},
 }
 LINKING = [
@@ -260,6 +262,12 @@ def test_files_that_are_named_exist(name: str):
     named = {each for each in re.findall(r"[\w*]+\.py\b", DOCUMENTS[name]) if "*" not in each}
     # A user's file, and MicroPython's
     assert named - there <= {"main.py", "_boot.py", "makemanifest.py"}
+
+
+def test_each_defence_names_tests_that_exist():
+    named = re.findall(r"`((?:broker|host|sim)/[^`]*)`", SECURITY)
+    assert len(named) > 12
+    assert [each for each in named if not (ROOT / "host_tests" / each).exists()] == []
 
 
 def test_tests_that_are_named_exist():
