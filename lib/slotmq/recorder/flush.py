@@ -20,8 +20,8 @@ class SyncingRecorder(Recorder):
         heap.lift()
         try:
             _sync(self)
-        except OSError:
-            self.failed()
+        except OSError as error:
+            self.failed(error)
             return False
         finally:
             heap.drop()

@@ -4,7 +4,7 @@
 import gc
 from struct import pack
 
-from slotmq.platform import ondemand
+from slotmq.platform import log, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.recorder import files
 from slotmq.recorder.files import SEGMENT_HEAD
@@ -12,6 +12,8 @@ from slotmq.recorder.wall_clock import write_time
 from slotmq.recorder.writer import STOPPED
 
 _NONE = const(0xFFFF)
+_TOLD = const(2)  # in is_full: the log has a line
+_WARNING = const(2)
 _FILL = const(0)
 _SEQ = const(4)
 _SPACE = const(7)
@@ -50,6 +52,8 @@ def next_segment(rec, need):
         there = files.look(rec)
         if not rec.is_open:
             _clear_away(rec, there)
+        if rec.is_full & 1:
+            _lower(rec, there)
         if len(there) >= rec.most and rec.stops:
             _stop(rec)
             return False
@@ -59,10 +63,26 @@ def next_segment(rec, need):
         while len(there) >= rec.most:
             rec.gaps.append(_overwritten(rec, there))
         begin(rec)
-    except OSError:
-        rec.failed()
+    except OSError as error:
+        rec.failed(error)
         return False
     return rec.o[_SPACE] >= need  # else many GAPs have taken its space
+
+
+def _lower(rec, there):
+    # The file system is full: from now on the ring has fewer segments.
+    told = rec.is_full & _TOLD
+    rec.is_full = _TOLD
+    text = "Recording: nothing, the file system is full; it is tried again."
+    if rec.stops and told:
+        return
+    if not rec.stops:
+        n = max(2, len(there) - 1)
+        if n >= rec.most:
+            return
+        rec.most = n
+        text = "Recording: the file system is full; from now on the ring has %d segments." % n
+    log.write(_WARNING, text)
 
 
 def _forget_written_gaps(rec):

@@ -35,6 +35,7 @@ _CLIENT = const(8)
 _TOPIC_ID = const(9)
 _THIS = const(15)
 _ENOSPC = const(28)
+_EDQUOT = const(122)
 _SOON = const(10)
 _PAUSE = const(100)  # tenths of a second
 # Why records are lost, as in GAP
@@ -79,6 +80,7 @@ class Recorder:
         self.longest = min(_MOST_BYTES, self.size - 134 - (36 if stops else 0))
         self.gap = 0  # why records are being lost
         self.lost_from = 0
+        self.is_full = 0  # has the file system become so? see recorder/segments.py
         self.gaps = []  # GAPs still to be written: reason, boot, seq, number, segment
         self.retry_at = 0  # tenths of a second
         self.now = 0
@@ -114,8 +116,8 @@ class Recorder:
                     self._append(self.origin, 0, _ORIGIN)
                 self._append(buf, at, size)
                 return True
-        except OSError:
-            self.failed()
+        except OSError as error:
+            self.failed(error)
         o[_SEQ] += missed
         return False
 
@@ -221,8 +223,8 @@ class Recorder:
             if rest and n:
                 self._write(self.done, n)
                 self.done += n
-        except OSError:
-            self.failed()
+        except OSError as error:
+            self.failed(error)
         return self.is_open
 
     def _write(self, off, n):
@@ -246,16 +248,22 @@ class Recorder:
             self.synced = self.written
             self.head_is_current = False
             return True
-        except OSError:
-            self.failed()
+        except OSError as error:
+            self.failed(error)
             return False
 
-    def failed(self):
+    def failed(self, error):
         """Give the segment up: its last record may be torn."""
+        # On a full file system the next record takes the oldest segment's space, at once.
+        is_full = error.args[0] == _ENOSPC or error.args[0] == _EDQUOT
+        if is_full:
+            self.is_full |= 1
         if not self.gap:
             self.gap = FAILED
             if not self.is_open:  # else from the segment's first seq on, see _first_lost()
                 self.lost_from = self.o[_SEQ]
         self.is_open = False
-        self.retry_at = self.now + _PAUSE
+        self.retry_at = self.now
+        if not is_full or self.stops or self.most == 2:
+            self.retry_at += _PAUSE
         self.o[_SPACE] = 0

@@ -1,9 +1,11 @@
 """The recorder on a disk that fails: each seq is a record or in one gap, whatever happened."""
 
+import os
 from struct import unpack
 
 from recorder_case import GAP, RecorderCase, read, records
 
+from slotmq.platform import log
 from slotmq.recorder import files
 
 FAILED, OVERWRITTEN = 3, 1
@@ -16,6 +18,7 @@ class Disk:
     def __init__(self):
         self.left = ENDLESS
         self.opens = True
+        self.error = 5
 
     def open(self, path, mode):
         if "w" not in mode:
@@ -42,30 +45,30 @@ class File:
         self.file.write(bytes(buf[off : off + piece]))
         self.file.flush()
         if piece < n:
-            raise OSError(28)
+            raise OSError(self.disk.error)
         return n
 
 
-class TestDiskErrors(RecorderCase):
-    def setUp(self):
-        super().setUp()
-        self.disk = Disk()
-        self.private = files.private
-        files.open = files.private = self.disk.open
+class FullDisk(Disk):
+    """A file system of so many bytes, of which `others` are taken."""
 
-    def tearDown(self):
-        super().tearDown()
-        del files.open
-        files.private = self.private
+    def __init__(self, folder, size):
+        self.folder, self.size = folder, size
+        self.others = 0
+        self.opens = True
+        self.error = 28
 
-    def recover(self, rec):
-        """The disk takes everything again, and the recorder has waited."""
-        self.disk.left = ENDLESS
-        self.disk.opens = True
-        rec.now += 200
-        self.record(rec, b"again")
-        self.assertTrue(rec.flush())
+    @property
+    def left(self):
+        there = [os.stat(self.folder + name)[6] for name in os.listdir(self.folder)]  # noqa: PTH116, PTH208
+        return max(0, self.size - self.others - sum(there))
 
+    @left.setter
+    def left(self, value):
+        pass
+
+
+class DiskCase(RecorderCase):
     def check(self, rec, since=0):
         """Each seq is once a record or in a gap; (reason, first seq, lost segment) of the gaps."""
         times = {}
@@ -85,6 +88,89 @@ class TestDiskErrors(RecorderCase):
     def first(self, rec):
         """The seq of the oldest record."""
         return files.header(rec, files.look(rec)[0])[1]
+
+
+class TestFullFileSystem(DiskCase):
+    def setUp(self):
+        super().setUp()
+        self.disk = FullDisk(self.folder, 6000)
+        self.private = files.private
+        files.open = files.private = self.disk.open
+        self.lines = []
+        self.write = log.write
+        log.write = lambda kind, text: self.lines.append(text)
+
+    def tearDown(self):
+        super().tearDown()
+        del files.open
+        files.private = self.private
+        log.write = self.write
+
+    def fill(self, rec, count):
+        for n in range(count):
+            rec.now += 1
+            self.record(rec, b"%d " % n + b"x" * 90)
+        return rec.flush()
+
+    def test_the_oldest_segment_goes_and_the_ring_has_fewer(self):
+        rec = self.boot(size=1024, most=16)
+        self.assertTrue(self.fill(rec, 200))
+        self.assertEqual(rec.most, 5)
+        self.assertEqual(len(files.look(rec)), 5)
+        text = "Recording: the file system is full; from now on the ring has %d segments."
+        self.assertEqual(self.lines, [text % 6, text % 5])
+        last = self.payloads(read(rec, rec.segment))[-1]
+        self.assertEqual(last[:4], b"199 ")
+        reasons = [reason for reason, _, _ in self.check(rec, self.first(rec))]
+        self.assertTrue(set(reasons) <= {OVERWRITTEN, FAILED}, reasons)
+
+    def test_what_others_take_later_lowers_it_again_down_to_two(self):
+        rec = self.boot(size=1024, most=16)
+        self.fill(rec, 60)
+        for others in (2000, 3500, 5500):
+            self.disk.others = others
+            self.fill(rec, 60)
+        self.assertEqual(rec.most, 2)
+        for _ in range(50):  # nothing is left: it is tried every ten seconds, without a line
+            lines = len(self.lines)
+            self.disk.others = 6000
+            self.fill(rec, 100)
+        self.assertEqual(len(self.lines), lines)
+        self.disk.others = 0
+        rec.now += 200
+        self.assertTrue(self.fill(rec, 30))
+
+    def test_a_ring_that_stops_says_so_once(self):
+        rec = self.boot(size=1024, most=16, stops=True)
+        before = files.look(rec)
+        for _ in range(20):
+            self.fill(rec, 60)
+            rec.now += 200
+        text = "Recording: nothing, the file system is full; it is tried again."
+        self.assertEqual(self.lines, [text])
+        self.assertEqual(rec.most, 16)
+        self.assertEqual(files.look(rec)[0], before[0])
+
+
+class TestDiskErrors(DiskCase):
+    def setUp(self):
+        super().setUp()
+        self.disk = Disk()
+        self.private = files.private
+        files.open = files.private = self.disk.open
+
+    def tearDown(self):
+        super().tearDown()
+        del files.open
+        files.private = self.private
+
+    def recover(self, rec):
+        """The disk takes everything again, and the recorder has waited."""
+        self.disk.left = ENDLESS
+        self.disk.opens = True
+        rec.now += 200
+        self.record(rec, b"again")
+        self.assertTrue(rec.flush())
 
     def test_wherever_a_write_fails_each_seq_is_found_once(self):
         for left in list(range(0, 40, 3)) + list(range(40, 1400, 41)):
