@@ -186,7 +186,8 @@ def test_a_window_that_opens_is_filled_in_the_same_turn(
         scene.publisher.sendall(codec.publish("a", payload, qos=qos, packet_id=number))
         if qos == 2:
             scene.publisher.sendall(b"\x62\2" + number.to_bytes(2, "big"))
-    got, buffer = [], bytearray()
+    got: list[bytes] = []
+    buffer = bytearray()
     while len(got) < len(sent) or scene.broker.deliveries.count[0]:
         scene.turn(1)
         buffer += waiting(reader)

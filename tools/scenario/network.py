@@ -67,7 +67,8 @@ class Network:
         self.listener = Listener(Numbers(self.seed, 2 + self.power_cuts))
         self.loop = self.broker.loop = Loop(self.broker, self.poller, self.clock)
         self.loop.listeners.add(self.listener, self.listener.accept)
-        self.broker.caught = lambda *_: True  # an exception ends the run, not a connection
+        # An exception ends the run, not a connection.
+        self.broker.caught = lambda *_: True  # type: ignore[attr-defined]
         self.journal.attach(self.broker)
 
     def cut_power(self) -> None:

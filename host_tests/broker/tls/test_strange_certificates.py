@@ -5,6 +5,7 @@ import random
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,10 @@ def begun(serve: Serve, certs: Path, key: str, *more: str) -> Served:
     return serve(f"cafile {certs}/ca.crt", "require_certificate true", f"{key} true", *more)
 
 
+def replaced(name: bytes, data: bytes) -> bytes:
+    return data.replace(NAME, name)
+
+
 def everybody_else_is_served(served: Served, certs: Path) -> None:
     with served.client(context(certs, "alice")):
         pass
@@ -103,7 +108,7 @@ def test_names_that_are_no_text_are_refused(
 ) -> None:
     served = begun(serve, certs, "use_identity_as_username")
     for what, (name, user) in NAMES.items():
-        client = authority.client(lambda data, name=name: data.replace(NAME, name))
+        client = authority.client(partial(replaced, name))
         assert client, what
         answer = comes(served, client)
         if user:
@@ -126,7 +131,7 @@ def test_other_names_do_not_matter(serve: Serve, certs: Path, authority: Authori
 def test_of_a_whole_subject(serve_on_cpython: Serve, certs: Path, authority: Authority) -> None:
     served = begun(serve_on_cpython, certs, "use_subject_as_username")
     for what, (name, user) in NAMES.items():
-        client = authority.client(lambda data, name=name: data.replace(NAME, name))
+        client = authority.client(partial(replaced, name))
         assert client, what
         answer = comes(served, client)
         assert answer == CONNACK if user else answer in (CONNACK, REFUSED, b""), what

@@ -4,6 +4,7 @@ packet, and nobody asks whether TLS has more."""
 import select
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
@@ -23,7 +24,7 @@ class Assistant:
 
     def __init__(self, served: Served, transport: str, name: str) -> None:
         self.came: list[str] = []
-        kind = "websockets" if "w" in transport else "tcp"
+        kind: Any = "websockets" if "w" in transport else "tcp"
         self.client = paho.Client(CallbackAPIVersion.VERSION2, name, transport=kind)
         if transport in SECURE:
             self.client.tls_set(str(served.certs / "ca.crt"))
@@ -40,7 +41,7 @@ class Assistant:
         """Serve its socket until then, or until it has been idle for long."""
         idle = time.monotonic() + _IDLE_S
         while not condition() and time.monotonic() < idle:  # type: ignore[operator]
-            sock = self.client.socket()
+            sock: Any = self.client.socket()
             writing = [sock] if self.client.want_write() else []
             readable, writable, _ = select.select([sock], writing, [], 0.1)
             if readable:
