@@ -323,9 +323,9 @@ def test_only_its_user_reads_its_journal_recordings_and_log(
     data = tmp_path / "data"
     data.mkdir()
     lines = f"listener {port} 127.0.0.1", "allow_anonymous true", f"log_dest file {data}/log"
-    lines += "persistence true", f"persistence_location {data}", "log_type all"
-    lines += "record #", f"record_location {data}/record"
-    run = start("-c", conf(tmp_path, *lines), *small)
+    kept = "persistence true", f"persistence_location {data}", "log_type all"
+    recorded = "record #", f"record_location {data}/record"
+    run = start("-c", conf(tmp_path, *lines, *kept, *recorded), *small)
     run.headline()
     message = codec.publish("a", b"kept", 1, 7, retain=True)
     with exchange(("127.0.0.1", port), (CONNECT, CONNACK), (message, b"\x40\2\0\7")):
