@@ -176,7 +176,8 @@ def must_wait(broker, conn, name):
     left = _wait(broker, conn, name)
     if left:
         broker.users.delayed += 1
-        return b"must wait %d s: failures of this user at this address" % ((left + 9) // 10)
+        text = b"its password was not looked at, %d s more: failures of this user at this address"
+        return text % ((left + 9) // 10)
     return None
 
 

@@ -8,6 +8,7 @@ import packets5
 from recorder_case import ANCHOR, EVENT, BrokerRecorderCase
 
 from slotmq import Limits
+from slotmq.platform import log
 
 U32 = 1 << 32
 SEQ = 4  # of the state
@@ -59,6 +60,19 @@ class TestRemote(BrokerRecorderCase):
     def request(self, segment=0, offset=0):
         asked = {"segment": segment, "offset": offset, "length": 32, "reply": "mine"}
         return self.topic("get"), json.dumps(asked).encode()
+
+    def test_the_log_warns_once_a_minute_of_each_client(self):
+        lines = []
+        write, log.write = log.write, lambda bit, text: lines.append(text)
+        self.broker._log_mask = 2
+        try:
+            clients = [self.come(packets.connect(name)) for name in ("a", "b")]
+            for _ in range(3):
+                for client in clients:
+                    self.send(client, packets.publish("$SLOTMQ/time", b"noon"))
+            self.assertEqual(lines, ["The recorder: '$SLOTMQ/time': not understood."] * 2)
+        finally:
+            log.write = write
 
     def test_wrong_payloads_are_ignored(self):
         asks = self.come(packets.connect("asks"))

@@ -6,6 +6,7 @@ import packets
 import packets5
 from fakes import World
 from packets import DISCONNECT, PINGREQ, connect, packet, publish, section, subscribe, text
+from web_client import PING, Web, frame
 
 from slotmq import Broker, Limits, Settings
 
@@ -373,6 +374,22 @@ class TestEach(LogCase):
             found = [line for line in self.published() if line.startswith("Sending")]
             self.assertEqual(len(found), len(reader.messages))
             self.assertGreater(len(found), 4)
+
+    def test_over_websocket(self):
+        web = Web()
+        lines = []
+        web.broker.log = lambda bit, line: lines.append(line)
+        web.broker.log_mask = EACH
+        reader = web.client(frame(connect("r") + subscribe(1, "t", 0)))
+        writer = web.world.client("w")
+        for n in range(5):
+            web.send(reader, frame(b"x", PING))
+            writer.send(publish("t", bytes(60 * n)))
+            web.world.turn(3)
+        found = [line for line in lines if line.startswith("Sending")]
+        sizes = [5, 65, 125, 186, 246]
+        wanted = [f"Sending PUBLISH to 'r' (d0, q0, r0, 't', {size} bytes)" for size in sizes]
+        self.assertEqual(found, wanted)
 
     def test_a_topic_that_is_no_utf8_is_shown_as_bytes(self):
         self.come(connect("w") + b"\x30\4\0\2\xff\xfe")
