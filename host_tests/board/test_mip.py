@@ -3,7 +3,6 @@ the output of `slotmq build --mip`."""
 
 import ast
 import functools
-import io
 import json
 import re
 import shutil
@@ -11,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import tokenize
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -25,7 +23,7 @@ from slotmq_tools.pack import mip
 
 ROOT = Path(__file__).parents[2]
 LIB = ROOT / "lib"
-WORD = re.compile(r"[\w\"']")
+LEFT_OUT = ("bridge", "journal", "recorder")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Sources that the board compiles take most of its heap, so the tables are small. Boards of this
 # size should use `slotmq deploy` or `slotmq build`.
@@ -93,31 +91,22 @@ def installed(board: Board, folder: Path) -> set[str]:
 
 
 def shortened(folder: Path) -> Path:
-    """A copy of the sources without comments, docstrings and needless spaces: as a whole they are
-    for boards with more flash than this one."""
-    shutil.copytree(LIB, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    """A copy of the sources without comments and docstrings, and without what PROGRAM does not
+    load: as a whole they are for boards with more flash than this one."""
+    shutil.copytree(LIB, folder, ignore=shutil.ignore_patterns("__pycache__", *LEFT_OUT))
+    package = json.loads((folder / "package.json").read_text())
+    package["urls"] = [pair for pair in package["urls"] if (folder / pair[0]).exists()]
+    (folder / "package.json").write_text(json.dumps(package))
     for file in folder.rglob("*.py"):
         tree = ast.parse(file.read_text())
         for node in ast.walk(tree):
             if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
                 node.body[:1] = [] if node.body[1:] else [ast.Pass()]
-        text = re.sub(
-            "^( {4})+", lambda found: " " * (len(found[0]) // 4), ast.unparse(tree), flags=re.M
-        )
-        file.write_text(_dense(text))
-        assert ast.dump(ast.parse(file.read_text())) == ast.dump(ast.parse(text))
+        indented = re.compile("^( {4})+", re.MULTILINE)
+        text = indented.sub(lambda found: " " * (len(found[0]) // 4), ast.unparse(tree))
+        file.write_text(text)
+        assert ast.dump(ast.parse(text)) == ast.dump(tree)
     return folder
-
-
-def _dense(text: str) -> str:
-    # Spaces within a line stay between words, numbers and strings only, and no line is empty.
-    lines = text.splitlines()
-    for token in reversed(list(tokenize.generate_tokens(io.StringIO(text).readline))):
-        row, at = token.start[0] - 1, token.start[1]
-        before = lines[row][:at].rstrip(" ") if row < len(lines) else ""
-        if before and not (WORD.fullmatch(before[-1]) and WORD.fullmatch(token.string[:1])):
-            lines[row] = before + lines[row][at:]
-    return "\n".join(line for line in lines if line) + "\n"
 
 
 @pytest.mark.timeout(300)
