@@ -283,7 +283,7 @@ medium_flash_start mosquitto_conf name_server_query option_routes other_keys own
 own_publishing packets plugins policies properties properties_viper publishers
 quick_properties quota rare_kinds
 recheck_sessions record record_viper record_words_viper recorder reload remote
-restore retry said scram scram_steps segments senders_viper session_owners shared_session_end start
+restore retry said scram scram_steps secure_websocket segments senders_viper session_owners shared_session_end start
 subscribe sys_bridges sys_state sys_topics tls_client_micropython tls_context tls_listeners
 tls_micropython tree_text users users_file v5 v5_connect v5_subscribe viper websocket x509
 """

@@ -5,7 +5,7 @@
 import binascii
 import hashlib
 
-from slotmq.net.websocket import Pipe, SecureWebSocket, WebSocket
+from slotmq.net.websocket import Pipe, WebSocket
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
@@ -165,7 +165,10 @@ class Request(Pipe):
                 b"Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n"
                 b"Sec-WebSocket-Protocol: %s\r\n\r\n"
             )
-            kind = SecureWebSocket if self.packets else WebSocket
+            kind = WebSocket
+            if self.packets:
+                module = ondemand.take("net.secure_websocket", self.loop.broker.now)
+                kind = module.SecureWebSocket
             kind(self, text % (accept, protocol))
 
     def refuse(self, status, text, more=""):

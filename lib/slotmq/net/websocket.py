@@ -28,7 +28,6 @@ _ENOBUFS = const(105)
 _NEW = const(1)
 _MOST_IDLE = const(32)  # frames without MQTT: before CONNECT, later in one read
 _SLOW_READ = const(1024)  # bytes
-_FRAME_MOST = const(0xFFFF)  # bytes of MQTT in a frame over TLS
 # Results that end a connection
 _LEFT = const(1)
 _MALFORMED = const(2)
@@ -391,37 +390,6 @@ class WebSocket(Pipe):
         if result == _TOO_BIG:
             return _CODE_SIZE
         return _CODE_PROTOCOL if result in (_MALFORMED, _PROTOCOL) else _CODE_POLICY
-
-
-class SecureWebSocket(WebSocket):
-    """Over TLS: each packet is a frame, and a record (platform/tls_packets.py)."""
-
-    def write(self, buf, off, n):
-        if self.is_busy:
-            return self._write_busy(buf, off, n)
-        packets = self.packets
-        at = off
-        n += off
-        MICROPYTHON or self.stream.cork(True)
-        while at < n and not self.is_busy:
-            left = packets.left
-            place = packets.place
-            size = packets.cut(buf, at, min(n, at + _FRAME_MOST)) - at
-            if MICROPYTHON:
-                done = WebSocket.write(self, buf, at, size)
-            else:
-                done = WebSocket.send(self, memoryview(buf)[at : at + size])
-            at += done
-            if done < size:
-                packets.left = left
-                packets.place = place
-                packets.cut(buf, at - done, at)
-                break
-        MICROPYTHON or self.stream.cork(False)
-        return at - off
-
-    def send(self, data):
-        return self.write(data, 0, len(data))
 
 
 def _may_be_sent(code):
