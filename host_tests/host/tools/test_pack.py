@@ -272,7 +272,8 @@ __init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth bounds bri
 bridge_mqtt5 bridge_options bridge_prefixes bridge_probing bridge_start bridge_tls bridges budget
 capacities
 certificate
-client_id columns connect control core delivery_storms denials epoch esp32_memory filters flush
+client_id columns connect control core delivery_storms denials epoch esp32_memory expired
+filters flush
 frames_viper
 hooks http_files http_upgrade in_process interceptors journal journal_compaction
 journal_start journal_viper lifetime listener_protocols location log_destinations
@@ -283,7 +284,8 @@ medium_flash_start mosquitto_conf name_server_query option_routes other_keys own
 own_publishing packets plugins policies properties properties_viper publishers
 quick_properties quota rare_kinds
 recheck_sessions record record_viper record_words_viper recorder reload remote
-restore retry said scram scram_steps secure_websocket segments senders_viper session_owners shared_session_end start
+restore retry said scram scram_steps secure_websocket segments senders_viper
+session_owners shared_session_end start
 subscribe sys_bridges sys_state sys_topics tls_client_micropython tls_context tls_listeners
 tls_micropython tree_text users users_file v5 v5_connect v5_subscribe viper websocket x509
 """
