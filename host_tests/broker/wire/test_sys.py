@@ -33,6 +33,7 @@ heap/current
 heap/size
 heap/exhausted
 exceptions"""
+LAST = "logins/computed"  # of slotmq's own
 LOADS = "messages/received messages/sent publish/received publish/sent bytes/received bytes/sent"
 TABLES = "connections sessions subscriptions nodes retained messages deliveries received"
 TABLES += " reassembly shares aliases"
@@ -72,9 +73,29 @@ def test_the_values_are_of_the_right_kind(mqtt):
     found = state(mqtt.connect())
     assert found["version"].startswith("slotmq version ")
     assert found["uptime"].endswith(" seconds")
-    numbers = set(NAMES.splitlines()) - {"version", "uptime"}
+    numbers = {*NAMES.splitlines(), LAST} - {"version", "uptime"}
     assert all(found[name].isdigit() for name in numbers)
     assert all(float(found[name]) >= 0 for name in found if name.startswith("load/"))
+
+
+MORE = "connections/socket/count shared_subscriptions/count packet/out/bytes packet/out/count"
+
+
+@OURS
+@pytest.mark.own_broker
+def test_a_computer_has_more_of_those_of_mosquitto(mqtt, topic, request):
+    watcher = mqtt.connect()
+    found = state(watcher)
+    if "micropython" in request.node.name:
+        assert not set(MORE.split()) & set(found)
+        return
+    values = [found[name] for name in MORE.split()]
+    assert (values[0], values[1], values[3]) == ("1", "0", "0")
+    assert values[2].isdigit()  # this answer itself waits there
+    assert int(found["heap/maximum"]) > 1_000_000
+    assert all(f"load/publish/dropped/{age}min" in found for age in (1, 5, 15))
+    mqtt.connect()
+    assert state(watcher)["connections/socket/count"] == "2"
 
 
 @OURS

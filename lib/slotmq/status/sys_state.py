@@ -5,13 +5,17 @@ from array import array
 
 from slotmq.net.timers import CARRY
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
+from slotmq.platform.runtime import MICROPYTHON, const
 
-_ROWS = const(67)  # topics of status/sys_topics.py that are not moving averages
+_ROWS = const(68)  # topics of status/sys_topics.py that are not moving averages
 _NONE = const(0xFFFF)
 _PUBLISH_OUT = const(3)
 _LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
+_OF_COMPUTER = const(5)  # rows of status/sys_more_cpython.py
 _MINUTES = (1, 5, 15)
+
+if not MICROPYTHON:
+    _LOADS += b"\4"
 
 
 class Sys:
@@ -19,7 +23,7 @@ class Sys:
         self.broker = broker
         self.interval = interval_s * 10
         self.next_round = 0
-        self.rows = _ROWS
+        self.rows = _ROWS if MICROPYTHON else _ROWS + _OF_COMPUTER
         self.count = self.rows + len(_LOADS) * len(_MINUTES)
         self.last = array("i", bytes(4 * self.count))  # hashes of the values last sent
         self.before = [0] * len(_LOADS)

@@ -256,3 +256,10 @@ _VALUES = {
     "full": full,
     "users": users,
 }
+
+if not MICROPYTHON:
+    from slotmq.status.sys_more_cpython import ROWS, VALUES
+
+    JOURNAL += ROWS
+    _LOADS += " publish/dropped"
+    _VALUES.update(VALUES)

@@ -115,6 +115,7 @@ PYTHON = {
     "status.log_connections": "io socket sys traceback",
     "status.sys_state": "array",
     "status.sys_topics": "gc",
+    "status.sys_more_cpython": "resource sys",
     "broker": "gc",
     "broker_cpython": "_thread collections os",
     "app": "os sys",
