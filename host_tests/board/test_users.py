@@ -105,5 +105,5 @@ def test_users_change_without_a_deploy(board: Deployed) -> None:
 def test_a_second_deploy_keeps_the_users(board: Deployed) -> None:
     said = board.deploy(None)
     assert "kept from the board" in said and "/users" in said
-    assert "it answers and requires a login" in said
+    assert "it answers, and requires a login" in said
     assert answer(board, **BOB) == 0

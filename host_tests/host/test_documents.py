@@ -274,3 +274,27 @@ def test_tests_that_are_named_exist():
     text = "\n".join(path.read_text() for path in (ROOT / "host_tests").rglob("*.py"))
     for name in re.findall(r"`((?:test_|Test)\w+)`", DESIGN):
         assert re.search(rf"^\s*(?:def|class) {name}\b", text, re.MULTILINE), name
+
+
+def test_the_figures_of_the_readme_are_those_of_the_measurement() -> None:
+    """Of 32-bit MicroPython, as `make bench` has written them."""
+    page = DOCUMENTS["docs/performance.md"]
+    rows = {cells[1].strip(): cells[2:4] for line in page.splitlines()
+            if len(cells := line.split("|")) > 4}  # fmt: skip
+    older, newer = ([rows[f"QoS {qos}"][i].strip() for qos in (0, 1, 2)] for i in (0, 1))
+    one, leave = (
+        rows[name][0].strip() for name in ("one at a time, QoS 0", "connect, subscribe, leave")
+    )
+    told = " ".join(README.partition("## How fast")[2].partition("##")[0].split())
+    assert (
+        "QoS 0 **{}**, QoS 1 **{}**, QoS 2 **{}**, in MQTT 5.0 {}, {} and {}.".format(
+            *older, *newer
+        )
+        in told
+    )
+    assert (
+        f"One message at a time takes {one}; to connect, subscribe and leave takes {leave}."
+        in told
+    )
+    (version,) = {*re.findall(r"mosquitto (\d[\d.]*\d)", told)}
+    assert f"mosquitto {version}; rounds" in page

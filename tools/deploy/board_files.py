@@ -55,7 +55,7 @@ def application(file: Path) -> bytes:
     except OSError as error:
         raise ToolError(f"{file}: {error.strerror}") from None
     with tempfile.TemporaryDirectory() as temporary:
-        mpy.compile_file(file, "app.py", Path(temporary))
+        mpy.compile_file(file, file.name, Path(temporary))
     if not re.search(rb"\bstart\b", text):
         raise ToolError(f"{file} has no start(broker): see docs/embed.md")
     return text

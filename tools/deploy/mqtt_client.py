@@ -243,7 +243,8 @@ def try_out(address: tuple[str, int], login: Login) -> str:
         client = Client(address, login)
     except Refused as error:
         if any(text in str(error) for text in _NOT_AUTHORIZED) and login.user is None:
-            return f"{error}: it answers and requires a login, as configured"
+            why = str(error).partition(": ")[2]
+            return f"it answers, and requires a login, as configured ({why})"
         raise
     try:
         return _round_trip(client)

@@ -35,6 +35,8 @@ _ADVICE = {
     "aliases": "there are more topic aliases",
     "tx_bytes": "a link was too slow for its QoS 0 messages",
 }
+# The limit of a cause that has another name
+_LIMIT_OF = {"oldest": "queued", "busy": "tx_bytes", "settings": "max_connections"}
 _MEDIA = {"flash": "a raw region", "littlefs": "a file"}
 WIDTH = 98
 _TABLE_WIDTH = 130
@@ -103,11 +105,18 @@ def _limits(outcome: Outcome) -> Iterator[str]:
     if not outcome.hits:
         yield "No limit was reached."
         return
-    first, *others = outcome.hits
-    yield f"The first limit that was reached: {first.limit}{_when(first)}: {advice(first.limit)}."
-    yield f"  {_remedy(outcome, first.limit)}"
-    if others:
-        yield "Then: " + ", ".join(f"{hit.limit}{_when(hit)}" for hit in others) + "."
+    first, *_ = outcome.hits
+    worst = max(outcome.hits, key=lambda hit: _lost_by(outcome, hit.limit))  # of equals the first
+    which = "first limit that was reached" if worst is first else "limit that lost most"
+    yield f"The {which}: {worst.limit}{_when(worst)}: {advice(worst.limit)}."
+    yield f"  {_remedy(outcome, worst.limit)}"
+    if others := [f"{hit.limit}{_when(hit)}" for hit in outcome.hits if hit is not worst]:
+        yield f"{'Then' if worst is first else 'Reached, too'}: {', '.join(others)}."
+
+
+def _lost_by(outcome: Outcome, limit: str) -> int:
+    """How many messages were lost for want of more of it."""
+    return sum(n for cause, n in outcome.causes.items() if _LIMIT_OF.get(cause, cause) == limit)
 
 
 def _when(hit: Hit) -> str:

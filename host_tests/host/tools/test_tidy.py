@@ -150,8 +150,10 @@ else:
 
 
 @pytest.mark.parametrize(
-    "module", ["fast/__init__", "fast/journal", "fast/record", "platform/sockets"]
-)
+    "module",
+    ["fast/__init__", "fast/frames", "fast/journal", "fast/properties", "fast/storms",
+     "platform/dial", "platform/sockets", "bridge/secure", "control"],
+)  # fmt: skip
 def test_a_name_that_only_one_runtime_gets_is_found(module: str) -> None:
     found = [finding.place for finding in viper.check([lib(module, CHOICE)])]
     assert found == [f"lib/slotmq/{module}.py:fetch", f"lib/slotmq/{module}.py:find"]

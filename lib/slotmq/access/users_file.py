@@ -22,7 +22,7 @@ _CONNECTED = const(2)
 _FIVE = const(4)
 _UNAUTHORIZED = const(0x87)
 _JOB_WORK = const(5)  # of a row of Users.waiting
-_OURS = "name:iterations (4096 or more):salt:StoredKey:ServerKey"
+_OURS = "name:iterations (4096 or more):salt:StoredKey:ServerKey, as `slotmq passwd` writes it"
 
 
 def load(users, path):

@@ -8,7 +8,7 @@
 import gc
 import os
 import sys
-from errno import EADDRINUSE
+from errno import EACCES, EADDRINUSE
 
 import slotmq
 from slotmq import app as program
@@ -245,6 +245,8 @@ def _listen(app, lines, hosts, port, most, options=None):
                 place = lines.get((None if hosts is _EVERYWHERE else host, port))
                 if place:
                     what = "an address of this machine that is free, not %s (%s)"
+                    if error.errno == EACCES:
+                        what = "a port from 1024 on, or the right to use %s (%s)"
                     raise OSError(_wrong(place[1], place[0], what % (address, error)))
                 raise OSError("cannot listen on %s: %s" % (address, error))
     return opened

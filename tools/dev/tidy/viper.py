@@ -9,7 +9,6 @@ _DECORATORS = {"viper", "native", "asm_thumb", "asm_xtensa", "asm_rv32"}
 _POINTERS = {"ptr", "ptr8", "ptr16", "ptr32"}
 _ON_BOARDS = ("lib/", "boards/", "firmware/")
 _NATIVE = "_viper"
-_CHOICES = ("fast/__init__.py", "fast/journal.py", "fast/record.py", "platform/sockets.py")
 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
@@ -19,7 +18,7 @@ def check(sources: list[Source]) -> Iterator[Finding]:
             for name in sorted(set(_native_names(source.tree))):
                 what = "viper code belongs in fast/*_viper.py"
                 yield Finding("viper", f"{source.path}:{name}", what)
-        if source.is_library and source.path.removeprefix(LIBRARY) in _CHOICES:
+        if source.is_library:
             yield from _check_branches(source)
 
 
@@ -36,12 +35,19 @@ def _native_names(tree: ast.AST) -> Iterator[str]:
 
 
 def _check_branches(runtime: Source) -> Iterator[Finding]:
-    """Names that only one branch of `if MICROPYTHON` imports."""
-    branches = [node for node in runtime.tree.body if isinstance(node, ast.If)]
-    for node in branches:
+    """Names that only one branch of `if MICROPYTHON` imports, where both do nothing else."""
+    for node in filter(_chooses, runtime.tree.body):
+        assert isinstance(node, ast.If)
         odd = _names(node.body) ^ _names(node.orelse)
         for name in sorted(odd):
             yield Finding("viper", f"{runtime.path}:{name}", "only one runtime imports it")
+
+
+def _chooses(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.If) or "MICROPYTHON" not in ast.unparse(node.test):
+        return False
+    both = [*node.body, *node.orelse]
+    return bool(node.orelse) and all(isinstance(each, ast.ImportFrom) for each in both)
 
 
 def _names(body: list[ast.stmt]) -> set[str]:

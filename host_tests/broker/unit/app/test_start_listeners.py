@@ -2,7 +2,9 @@
 
 import errno
 
-from app_case import Broker, Case
+from app_case import BOARD, Broker, Case
+
+from slotmq import app
 
 
 class TestListeners(Case):
@@ -87,6 +89,14 @@ class TestListeners(Case):
         self.refused(1)
         self.assertEqual(Broker.made.told, ["stop"])
         self.assertTrue(Broker.made.stopped)
+
+    def test_a_port_that_needs_rights_says_so(self):
+        Broker.errors = {("0.0.0.0", 80): errno.EACCES}
+        with self.assertRaises(OSError) as caught:
+            app.borrow("app.start", "start", app.App(), [*BOARD, "-c", self.conf("listener 80")])
+        self.assertIn(
+            ":2: listener: expected a port from 1024 on, or the right", str(caught.exception)
+        )
 
     def test_ipv6_may_be_missing_where_nobody_asked_for_it(self):
         Broker.errors = {("::1", 1883): 97}
