@@ -59,9 +59,14 @@ class Client:
         self.connack: Any = self.codec.Connack(False, 0)
         self._send = send
         self._watch = watch.Watch()
+        self._watch.knows_all = False
         self._bytes = bytearray()
         self._inbox: list[Any] = []
         self._packet_id = 0
+
+    def expect_known(self) -> None:
+        """Nobody but such clients publishes: nothing else may come."""
+        self._watch.knows_all = True
 
     # Sending.
 

@@ -32,6 +32,7 @@ class Scene:
     def socket(self, *, narrow: bool = False) -> Client:
         """A network connection on which nothing has been sent."""
         client = Client(self.broker.address, self._send, narrow=narrow)
+        client.expect_known()
         self._clients.append(client)
         return client
 

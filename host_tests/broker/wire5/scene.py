@@ -24,6 +24,7 @@ class Scene(OlderScene):
 
     def socket(self, *, narrow: bool = False) -> Client:
         client = Client(self.broker.address, self._send, narrow=narrow)
+        client.expect_known()
         self._clients.append(client)
         return client
 
@@ -48,6 +49,7 @@ class Scene(OlderScene):
     def older(self, name: str = "", *, level: int = 4, **options: Value) -> older.Client:
         """A client of MQTT 3.1.1, or of 3.1."""
         client = older.Client(self.broker.address, self._send)
+        client.expect_known()
         self._clients.append(client)
         answer = client.connect(OlderScene.packet(self, name, level=level, **options))
         assert answer.code == 0, answer
