@@ -184,8 +184,7 @@ def utf8_ok(b: ptr8, i: int, n: int, name: int) -> int:
             if not more:
                 if char < least or char >= 0x110000 or char >> 11 == 27:
                     return 0
-                least = char >> 4
-                if char < 0xA0 or not least ^ 0xFDD or not least ^ 0xFDE or not char + 2 & 0xFFFE:
+                if char < 0xA0 or not char - 0xFDD0 >> 5 or not char + 2 & 0xFFFE:
                     odd = 1
         elif c >> 7:
             if c < 0xC0:
