@@ -6,6 +6,7 @@
 import sys
 
 import fakes
+import watch
 from packets import connect
 from select_module import Select
 
@@ -46,6 +47,7 @@ class BrokerOnBoard:
         self.board = board
         sockets, self.listening = import_platform(board)
         self.broker = Broker(limits or Limits(connections=4), settings or Settings(sys_interval=0))
+        watch.begin(self.broker)
         closing.half_close = sockets.half_close
 
     def listen(self, *args):
@@ -95,4 +97,17 @@ class Client(fakes.Client):
     def __init__(self, peer):
         super().__init__(peer)
         self.peer = peer
-        self.send = peer.send
+        self.watch = watch.Watch()
+        self._seen = 0  # bytes that the watch has
+
+    def send(self, data):
+        self.watch.read(data)
+        self.peer.send(data)
+
+    def packets(self):
+        received = self.peer.received
+        if self._seen < len(received):
+            self.watch.written(received[self._seen :])
+            self._seen = len(received)
+        watch.check()
+        return super().packets()

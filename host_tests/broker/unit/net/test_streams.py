@@ -5,8 +5,9 @@ bridge or a group, from a queue, as a retained message. support/watch.py reads t
 
 import watch
 from bridge_case import BridgeCase
-from fakes import MOST, Stream, anything
+from fakes import MOST, Listener, Stream, anything
 from stream_case import at_most, every
+from web_client import frame, frames_of, request
 
 from slotmq import Limits
 from slotmq_tools import codec
@@ -54,15 +55,48 @@ class Receiver:
 
     def answer(self):
         """Acknowledge what has come."""
-        found, self.stream.watch.packets = self.stream.watch.packets, []
-        for packet in found:
+        for packet in self.take():
             if packet.kind == codec.PUBLISH:
                 self.got.append(packet)
                 if packet.qos:
                     kind = codec.PUBACK if packet.qos == 1 else codec.PUBREC
-                    self.stream.sent += codec.ack(kind, packet.packet_id)
+                    self.send(codec.ack(kind, packet.packet_id))
             elif packet.kind == codec.PUBREL:
-                self.stream.sent += codec.ack(codec.PUBCOMP, packet.packet_id)
+                self.send(codec.ack(codec.PUBCOMP, packet.packet_id))
+
+    def send(self, data):
+        self.stream.sent += data
+
+    def take(self):
+        found, self.stream.watch.packets = self.stream.watch.packets, []
+        return found
+
+
+class WebReceiver(Receiver):
+    """A client over WebSocket: a watch reads what its frames have brought."""
+
+    def __init__(self, stream, level):
+        super().__init__(stream, level)
+        self.inner = watch.Watch()
+        self.inner.packets = []
+        self.rest = b""
+        stream.sent += request()
+
+    def send(self, data):
+        self.inner.read(data)
+        self.stream.sent += frame(data)
+
+    def take(self):
+        self.rest += bytes(self.stream.received)
+        self.stream.received = bytearray()
+        if self.rest[:5] == b"HTTP/" and b"\r\n\r\n" in self.rest:
+            self.rest = self.rest.partition(b"\r\n\r\n")[2]
+        if self.rest[:5] != b"HTTP/":
+            found, self.rest = frames_of(self.rest)
+            for _, data in found:
+                self.inner.written(data)
+        found, self.inner.packets = self.inner.packets, []
+        return found
 
 
 class StreamsCase(BridgeCase):
@@ -197,6 +231,24 @@ class TestStreams(StreamsCase):
                     self.settle()
                     for one in self.receivers:
                         self.check(one, sent)
+            self.tearDown()
+
+    def test_clients_over_websocket(self):
+        for tx in (64, 192):
+            self.begin(tx)
+            listener = Listener()
+            options = {"protocol": "websockets"}
+            self.world.loop.listeners.add(listener, listener.accept, 0, options)
+            self.at_first["streams"] += 1
+            for level in (3, 4, 5):
+                one = WebReceiver(Stream(), level)
+                listener.waiting.append(one.stream)
+                self.receivers.append(one)
+                self.world.turn(4)
+                one.send(codec.connect(level, b"web%d" % level, True, 0, ALIASES))
+                one.send(codec.subscribe(level, 1, [(b"#", 2)]))
+                self.settle()
+            self.send_all(tx, False, step=4)
             self.tearDown()
 
     def test_a_group_beside_other_clients(self):

@@ -160,7 +160,7 @@ class TestPorts(unittest.TestCase):
         for times in (0, 1):
             mortal = world.client("mortal", will=("will", "gone", 0))
             world.board.heap.fail("recv: bytes", times)
-            mortal.peer.send(last)
+            mortal.send(last)
             mortal.peer.reset()
             world.turn(5)
             witness.answer()

@@ -163,14 +163,7 @@ class World:
         broker.loop = self.loop = Loop(broker, self.poller, self.clock)
         surface(broker)
         self.loop.listeners.add(self.listener, self.listener.accept)
-        watch.begin()
-        publish = broker.publish
-
-        def published(topic, payload=b"", *more, **named):
-            watch.publish(topic, payload)
-            return publish(topic, payload, *more, **named)
-
-        broker.publish = published
+        watch.begin(broker)
 
     def turn(self, times=1, ms=1):
         for _ in range(times):

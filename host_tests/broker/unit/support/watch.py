@@ -17,9 +17,16 @@ _STATES = (b"0", b"1")  # what a bridge says of itself
 _state = [False, False]  # has any bridge changed topics? Has any client come over WebSocket?
 
 
-def begin():
-    """Another broker, with other connections."""
+def begin(broker):
+    """Another broker, with other connections; its program's messages count as published."""
     _state[:] = [False, False]
+    inner = broker.publish
+
+    def published(topic, payload=b"", *more, **named):
+        publish(topic, payload)
+        return inner(topic, payload, *more, **named)
+
+    broker.publish = published
 
 
 def publish(topic, payload=b""):
