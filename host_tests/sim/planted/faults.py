@@ -288,14 +288,14 @@ FAULTS = (
     Fault(
         "a session exceeds its quota of message slots",
         "delivery/quota.py",
-        "    return not blocks or slots < most and blocks",
-        "    return not blocks or blocks",
+        "    if slots >= most * share // share_of:",
+        "    if False:",
     ),
     Fault(
         "a session exceeds its quota of message bytes",
         "delivery/quota.py",
-        " and blocks + size <= most_blocks * share // share_of",
-        "",
+        "_OF_BYTES + crowded if blocks + size > most_blocks * share // share_of else 0",
+        "0",
     ),
     Fault(
         "absent clients' sessions take all messages",
@@ -306,7 +306,7 @@ FAULTS = (
     Fault(
         "a session exceeds its quota of deliveries",
         "delivery/quota.py",
-        "    if used and used >= deliveries.slots * share // share_of:",
+        "    if taken and taken >= deliveries.slots * share // share_of:",
         "    if False:",
     ),
     Fault(
