@@ -68,9 +68,11 @@ class LogCase(unittest.TestCase):
     def setUp(self):
         self.start()
 
-    def start(self, mask=NOTICE, hooks=None, limits=None, **values):
-        limits = limits or Limits(connections=4)
-        self.broker = Broker(limits, Settings(sys_interval=0, **values))
+    def start(self, mask=NOTICE, hooks=None, limits=None, odd=False, **values):
+        """odd: with allow_control_characters, else such texts are malformed."""
+        settings = Settings(sys_interval=0, **values)
+        settings.allow_control_characters = odd
+        self.broker = Broker(limits or Limits(connections=4), settings)
         self.broker.hooks = hooks
         self.world = World(self.broker)
         self.lines = []
@@ -440,7 +442,8 @@ class TestDeniedFilters(LogCase):
         for limits, journal_full, names, why, code in DENIALS:
             for level in (5,) if names[0].startswith("$share") else (4, 5):
                 with self.subTest(names=names, level=level):
-                    self.start(hooks=MaySubscribe(), limits=Limits(connections=4, **limits))
+                    sizes = Limits(connections=4, **limits)
+                    self.start(hooks=MaySubscribe(), limits=sizes, odd=True)
                     self.broker.journal_full = journal_full
                     self.subscribe(level, *names)
                     sent = code if level == 5 else 0x80
@@ -521,9 +524,9 @@ class TestNoMqtt(LogCase):
 
 class TestEscaped(LogCase):
     def test_control_characters_of_clients_are_escaped(self):
-        self.start(mask=EACH)
+        self.start(mask=EACH, odd=True)
         self.come(login(EVIL, EVIL) + subscribe(1, "x\ny\x9b", 0) + DISCONNECT)
-        self.start(EACH, Hook(5))
+        self.start(EACH, Hook(5), odd=True)
         self.come(login(EVIL, EVIL))
         self.assertTrue(self.lines)
         for line in self.lines:
@@ -534,6 +537,7 @@ class TestEscaped(LogCase):
     def test_control_characters_in_the_tree_are_escaped(self):
         from slotmq.tables import tree_text
 
+        self.start(odd=True)
         self.come(connect(EVIL) + subscribe(1, EVIL, 0))
         lines = list(tree_text.lines(self.broker.subscriptions, self.broker.sessions))
         escaped = "a\\nError: made up\\x1b[31m"
