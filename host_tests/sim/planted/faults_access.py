@@ -48,7 +48,7 @@ FAULTS = (
     Fault(
         "new rules leave what is queued",
         "access/acl_file.py",
-        '    ondemand.take("access.recheck_sessions", broker.now).every_session(broker)\n',
+        "    recheck.every_session(broker)\n",
         "",
     ),
     Fault(

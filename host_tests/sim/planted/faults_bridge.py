@@ -113,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         "bridge: more is under way than mosquitto takes",
-        "bridge/link.py",
+        "protocol/open_session.py",
         "_UNDER_WAY = const(20)",
         "_UNDER_WAY = const(50)",
         where=_BRIDGE,
