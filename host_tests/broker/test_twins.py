@@ -50,7 +50,7 @@ def on_cpython(script: str, *args: str) -> list[str]:
 def on_micropython(bits: int, script: str, *args: str) -> list[str]:
     imports = mpy.build_for(micropython.find(bits), packed=False)
     command = micropython.command(bits, HEAP_KB, TWINS / script, args)
-    return run(command, micropython.environment(imports, SUPPORT))
+    return run(command, micropython.environment(imports, SUPPORT, mpy.tools()))
 
 
 def difference(wanted: list[str], found: list[str]) -> Iterator[str]:

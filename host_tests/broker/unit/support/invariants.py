@@ -200,8 +200,7 @@ def left(broker):
         is_new = entry != _NONE and d.state[entry] == _QUEUED and not d.count[7]
         if is_new and s.inflight[session] < _window(broker, conn):
             yield f"session {session} has a delivery to send"
-        if s.scans[session] and not s.inflight[session] and d.count[2] != _NONE:
-            yield f"session {session} has a scan to continue"
+        # (A scan may wait for its session's quota; tick() continues it.)
 
 
 def _window(broker, conn):
