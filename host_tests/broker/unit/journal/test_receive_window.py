@@ -21,6 +21,8 @@ class TestWindow(JournalCase):
     def publish(self, payload, packet_id, properties=b""):
         sent = packets5.publish("t", payload, 2, packet_id, properties)
         self.ask(self.publisher, sent, ack(PUBREC, packet_id))
+        # Receive Maximum is 1 for the publisher too [MQTT-3.3.4-7]: PUBCOMP comes before the next.
+        self.ask(self.publisher, ack(PUBREL, packet_id), ack(PUBCOMP, packet_id))
 
     def received(self):
         """The first byte of what the reader gets, and the last one of its payload."""
