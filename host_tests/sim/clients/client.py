@@ -36,7 +36,8 @@ class Client(Sender):
         self.attempts = 0  # to connect, since the faults are over
         self.pause = 0  # steps until it connects again
         # The client's half of its session
-        self.in_flight = []  # [packet id, message, was PUBREC received?], in order
+        # [packet id, message, was PUBREC received? None: to be sent again], in order
+        self.in_flight = []
         self.received = {}  # QoS 2 packet ids between PUBLISH and PUBREL
         self._fresh()
 
@@ -165,11 +166,19 @@ class Client(Sender):
             self.alias_max = packet.props.get(_ALIAS_MAX, 0)
         if not self._resumes(packet):
             self._forget()
-        for packet_id, msg, released in self.in_flight:
-            if released:
-                self.send(codec.ack(codec.PUBREL, packet_id), "pubrel", packet_id)
+        for row in self.in_flight:
+            if row[2]:
+                self.send(codec.ack(codec.PUBREL, row[0]), "pubrel", row[0])
             else:
-                self.send_message(msg, packet_id, True)
+                row[2] = None
+            self._send_again()
+
+    def _send_again(self):
+        # The window may be smaller than on the connection before: the broker has other limits.
+        rest = [row for row in self.in_flight if row[2] is None]
+        for row in rest[: max(0, self.window - len(self.in_flight) + len(rest))]:
+            row[2] = False
+            self.send_message(row[1], row[0], True)
 
     def _resumes(self, packet):
         # MQTT 3.1 has no Session Present flag; there the client asks the model.
@@ -202,6 +211,7 @@ class Client(Sender):
             if row[0] == packet.packet_id:
                 if packet.code >= 0x80:
                     self.in_flight.remove(row)
+                    self._send_again()
                     return
                 row[2] = True
                 break
@@ -220,6 +230,7 @@ class Client(Sender):
         self.in_flight = [
             row for row in self.in_flight if row[0] != packet_id or row[2] != released
         ]
+        self._send_again()
 
     def on_suback(self, packet):
         self.waiting.pop(packet.packet_id, None)

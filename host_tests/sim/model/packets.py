@@ -49,7 +49,8 @@ def handle_publish_qos_2(model, link, msg, packet_id, refusals):
     session = link.session
     found = True
     if packet_id not in session.received:
-        if len(session.received) == model.limits.received:
+        announced = model.broker.sessions.ids_high[2]  # as Receive Maximum
+        if len(session.received) >= (announced if link.level == 5 else model.limits.received):
             link.ignores_input = True
             return
         waits = model.settings.qos2_delivery == "release"  # for PUBREL
