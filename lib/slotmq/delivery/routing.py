@@ -78,10 +78,12 @@ def _place_slowly(broker, pkt, buf, session, msg):
         # To its own sender, whose free space is reserved for answers until its input is handled
         broker.queued_to_self = True
         broker.conns.tx_limit[conn] = broker.conns.tx_end[conn]
-    elif not is_slow(broker, session, pkt[_TOTAL]):
-        if not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
-            drop(broker)
-        return msg
+    else:
+        slow = is_slow(broker, session, pkt[_TOTAL])
+        if slow <= 0:
+            if slow or not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
+                drop(broker)
+            return msg
     if msg == _NONE:
         msg = store(broker, pkt, buf, 0)
     if msg != _NONE:
@@ -92,14 +94,16 @@ def _place_slowly(broker, pkt, buf, session, msg):
 def is_slow(broker, session, size):
     """Must a QoS 0 message of that size be queued behind one that goes out in chunks, or that
     waits for that? Only while no quota would have to be asked; nor behind QoS 1 and 2, since later
-    ones would overtake it while the window is full."""
-    entry = broker.sessions.tail[session]
-    if broker.sessions.cursor[session] == _NONE:
-        if broker.conns.chunked_msg[broker.sessions.conn[session]] == _NONE:
-            return False
-    elif broker.deliveries.flags[entry] & 6:
-        return False
-    return not is_tight(broker, size, 1)
+    ones would overtake it while the window is full. -1: it is dropped, else it would overtake."""
+    flags = broker.deliveries.flags
+    first = entry = broker.sessions.cursor[session]
+    if first == _NONE and broker.conns.chunked_msg[broker.sessions.conn[session]] == _NONE:
+        return 0
+    while entry != _NONE and not flags[entry] & 6:
+        entry = broker.deliveries.next[entry]
+    if entry == _NONE and not is_tight(broker, size, 1):
+        return 1
+    return 0 if first == entry else -1
 
 
 def drop(broker):
@@ -158,17 +162,17 @@ def fan_out(broker, msg, qos, slot):
 
 def _send_qos0(broker, session, msg):
     conn = broker.sessions.conn[session]
-    if broker.queue_qos0 and must_queue(broker, session) or is_behind(broker, session):
-        enqueue(broker, session, msg, 0)
-    elif conn == _NONE:
+    slow = broker.queue_qos0 and must_queue(broker, session) or is_behind(broker, session)
+    if not slow and conn == _NONE:
         return
-    elif conn == broker.reading or is_slow(broker, session, 0):
-        enqueue(broker, session, msg, 0)
-    elif not send_message(broker, conn, msg, _PUBLISH, 0):
-        if must_wait(broker, conn):
-            enqueue(broker, session, msg, 0)
-        else:
+    slow = slow or conn == broker.reading or is_slow(broker, session, 0)
+    if slow <= 0:
+        if slow == 0 and send_message(broker, conn, msg, _PUBLISH, 0):
+            return
+        if not must_wait(broker, conn):
             drop(broker)
+            return
+    enqueue(broker, session, msg, 0)
 
 
 def must_wait(broker, conn):

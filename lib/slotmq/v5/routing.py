@@ -134,9 +134,10 @@ def deliver(broker, session, sub, qos, granted, keep_retain):
         waits = waits or routing.is_behind(broker, session)
         if not waits and conn == _NONE:
             return
+        waits = waits or conn == broker.reading
         waits = waits or routing.is_slow(broker, session, source.topic_len + source.size)
-        if not waits and conn != broker.reading:
-            sent = emit(broker, conn, _PUBLISH | retain, 0, ident)
+        if waits <= 0:
+            sent = 0 if waits else emit(broker, conn, _PUBLISH | retain, 0, ident)
             if sent or not routing.must_wait(broker, conn):
                 if sent == 0:
                     routing.drop(broker)

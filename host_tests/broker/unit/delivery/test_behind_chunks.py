@@ -134,3 +134,38 @@ class TestDropped(BehindCase):
         found = [data[:1] for data in self.read(2000)]
         self.assertEqual(found, [b"1"])  # which the reader has not acknowledged
         self.assertEqual(self.broker.stats[4], 2)
+
+    def test_nothing_overtakes_what_waits_behind_the_readers_own_message(self):
+        """The queue: QoS 1, for which the window has no space, and QoS 0 of the reader itself."""
+        for reader, own in (
+            (connect("reader") + subscribe(1, "t", 0) + subscribe(2, "q", 1), publish),
+            (
+                packets5.connect("reader")
+                + packets5.subscribe(1, "t", 0)
+                + packets5.subscribe(2, "q", 1),
+                packets5.publish,
+            ),
+        ):
+            for size in (10, 900):
+                self.start(reader, max_inflight_messages=1)
+                writer = self.world.come(connect("w"))
+                writer.send(publish("q", b"1" * 9, 1, 1) + publish("q", b"2" * 9, 1, 2))
+                self.world.turn(4)
+                self.reader.send(own("t", b"own"))
+                self.world.turn(4)
+                self.slow.left = 0
+                sent = [b"%c" % (65 + n) * size for n in range(4)]
+                writer.send(publish("t", b"first" * 200) + publish("t", sent[0]))
+                self.world.turn(4)
+                writer.send(publish("q", b"3" * 9, 1, 3))
+                self.world.turn(4)
+                self.slow.left = 5000
+                self.world.turn(4)
+                for data in sent[1:]:
+                    writer.send(publish("t", data))
+                    self.world.turn(4)
+                self.reader.send(b"\x40\x02\0\1")
+                found = self.read(4000)
+                found = [data for data in found if data in sent]
+                self.assertEqual(found, [data for data in sent if data in found])
+                self.assertIn(sent[3], found)
