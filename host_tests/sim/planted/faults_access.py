@@ -44,6 +44,7 @@ FAULTS = (
         "v5/shared_subscriptions.py",
         "and (not broker.acl or broker.acl.may_read(session, msg))",
         "and True",
+        900,
     ),
     Fault(
         "new rules leave what is queued",
@@ -62,6 +63,7 @@ FAULTS = (
         "protocol/open_session.py",
         "        if broker.acl and present:",
         "        if False:",
+        600,
     ),
     Fault(
         "another user takes over a connected client",
