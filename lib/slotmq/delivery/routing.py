@@ -162,10 +162,9 @@ def fan_out(broker, msg, qos, slot):
 
 def _send_qos0(broker, session, msg):
     conn = broker.sessions.conn[session]
-    slow = broker.queue_qos0 and must_queue(broker, session) or is_behind(broker, session)
-    if not slow and conn == _NONE:
+    slow = way(broker, session, 0)
+    if slow is None:
         return
-    slow = slow or conn == broker.reading or is_slow(broker, session, 0)
     if slow <= 0:
         if slow == 0 and send_message(broker, conn, msg, _PUBLISH, 0):
             return
@@ -180,16 +179,24 @@ def must_wait(broker, conn):
     return broker.journal and broker.no_commit and broker.conns.out[conn] != _BLOCKED
 
 
-def is_behind(broker, session):
-    """Was a QoS 0 message queued because of must_wait()? Then later ones must follow it."""
-    sessions = broker.sessions
-    if not broker.journal or not broker.no_commit or sessions.conn[session] == _NONE:
-        return False
-    deliveries = broker.deliveries
-    entry = sessions.cursor[session]
-    while entry != _NONE and deliveries.flags[entry] & 6:
-        entry = deliveries.next[entry]
-    return entry != _NONE
+def way(broker, session, size):
+    """How does QoS 0 leave that may be stored? As is_slow(); None: its client is away."""
+    conn = broker.sessions.conn[session]
+    if broker.queue_qos0 and must_queue(broker, session):
+        return 1
+    if conn == _NONE:
+        return None
+    if conn == broker.reading:
+        return 1
+    if broker.journal and broker.no_commit:
+        # Was one queued because of must_wait()? Then later ones must follow it.
+        flags = broker.deliveries.flags
+        entry = broker.sessions.cursor[session]
+        while entry != _NONE and flags[entry] & 6:
+            entry = broker.deliveries.next[entry]
+        if entry != _NONE:
+            return 1
+    return is_slow(broker, session, size)
 
 
 def enqueue(broker, session, msg, flags):

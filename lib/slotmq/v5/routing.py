@@ -130,12 +130,9 @@ def deliver(broker, session, sub, qos, granted, keep_retain):
     retain = source.retain if keep_retain else 0
     qos = granted if broker.upgrade_qos else min(qos, granted)
     if qos == 0:
-        waits = broker.queue_qos0 and routing.must_queue(broker, session)
-        waits = waits or routing.is_behind(broker, session)
-        if not waits and conn == _NONE:
+        waits = routing.way(broker, session, source.topic_len + source.size)
+        if waits is None:
             return
-        waits = waits or conn == broker.reading
-        waits = waits or routing.is_slow(broker, session, source.topic_len + source.size)
         if waits <= 0:
             sent = 0 if waits else emit(broker, conn, _PUBLISH | retain, 0, ident)
             if sent or not routing.must_wait(broker, conn):
