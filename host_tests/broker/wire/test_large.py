@@ -103,7 +103,9 @@ def test_a_reader_that_stops_loses_whole_qos_0_messages_only(mqtt, topic):
         publisher.publish(f"{topic}/big", one)
         quick.receive(f"{topic}/big", one)
     found = [m.payload for m in stopped.publishes()]
-    assert found[:50] == sent[:50]  # behind one that goes out in chunks they are queued
+    # (How many depends on whether the last that the system takes leaves in chunks: others are
+    # queued behind such a one, see unit/delivery/test_behind_chunks.py.)
+    assert found[:20] == sent[:20]
     assert found == [one for one in sent if one in found]
     assert len(found) < len(sent)
     publisher.publish(f"{topic}/end", b"small")
