@@ -121,7 +121,7 @@ class Broker:
         self.outgoing = None  # the Bridges of bridge/bridges.py
         self.log = None  # log(bit, text), called only if log_mask has the bit, or with bit 0
         self._log_mask = 0
-        self.said = {}  # of platform/said.py, delivery/bounds.py
+        self.said = {}  # of platform/said.py, delivery/refusing_bound.py
         self.pkt = new_packet(limits.max_packet)
         self.five = None
         # handle_fast(fast_path, conn, buf, at, end) handles packets that need no decision.
@@ -236,28 +236,28 @@ class Broker:
         if self._log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before
             ondemand.log_event(self, "ended", conn, reason)
 
-    def caught(self, error, conn):
+    def caught(self, failed, conn):
         """An exception reached the loop: log and count it, end the connection that it concerns.
 
         -> True: the program gets it, since its own callback or hook has raised it, or the wait for
         events. conn: the connection that the loop served; below 0: none."""
         is_lifted = heap.settle()
-        is_memory = isinstance(error, MemoryError)
+        is_memory = isinstance(failed, MemoryError)
         reading = self.reading
         self.reading = _NONE
         self.no_commit = 0
         is_programs = reading is None or conn == _POLLING and not is_memory
         if is_programs or is_memory and is_lifted:
-            error = None  # no defect: with the heap lifted a MemoryError is a refusal
+            failed = None  # no defect: with the heap lifted a MemoryError is a refusal
         elif is_memory:
             self.loop.exhausted += 1
         else:
             self.loop.exceptions += 1
-        if error or is_memory:
-            ondemand.log_event(self, "caught", conn, error)
+        if failed or is_memory:
+            ondemand.log_event(self, "caught", conn, failed)
         if reading is not None and reading != _NONE:
             conn = reading
-        elif is_programs or not error:
+        elif is_programs or not failed:
             return is_programs
         if 0 <= conn < _NONE:
             self.end(conn, _POLICY_DISCONNECT if is_memory else _LOST)

@@ -29,14 +29,14 @@ def make(broker):
     # A program may have put its own turn() there, or have made a class with one
     if MICROPYTHON and type(broker).__name__ == "Broker" and "turn" not in broker.__dict__:
         broker.turn = broker.loop.turn  # found in one look-up
-    _log_sent(broker)
+    _log_outgoing(broker)
 
 
-def _log_sent(broker):
+def _log_outgoing(broker):
     # While debug lines are logged: also what goes out.
     loop = broker.loop
-    if broker._log_mask & _DEBUG and loop and not hasattr(loop, "log_sent"):
-        loop.log_sent = ondemand.take("status.log_sent", broker.now).LogSent(broker, loop)
+    if broker._log_mask & _DEBUG and loop and not hasattr(loop, "sent"):
+        loop.sent = ondemand.take("status.log_outgoing", broker.now).make(broker, loop)
 
 
 def listen(broker, host, port, most, options):
@@ -79,7 +79,7 @@ def apply_settings(broker):
 
         broker.retry = retry
     _choose_fast_path(broker)
-    _log_sent(broker)
+    _log_outgoing(broker)
     if broker.hooks:
         from slotmq.embed import hooks
 

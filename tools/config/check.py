@@ -9,7 +9,7 @@ from slotmq.access import acl_file, mosquitto_cpython, users_file
 from slotmq.access.rules_of_listeners_cpython import files_of
 from slotmq.app.start import _OF_VERSION_5
 from slotmq.bridge import options
-from slotmq.config import budget, tls_listeners
+from slotmq.config import budget, lower_limits, tls_listeners
 from slotmq.config import mosquitto_conf as parser
 from slotmq.config.settings import ConfError
 from slotmq.fast.bytes_cpython import filter_ok
@@ -96,7 +96,7 @@ def _heap(board: str, settings: Any, limits: Any) -> tuple[int, list[str]]:
     need = sum(row[1] for row in rows if row[0] != "tls_connections")  # these have a warning
     if need <= left:
         return 0, []
-    lower = budget.advice(rows, need - left, limits, preset(board), settings)
+    lower = lower_limits.report(rows, need - left, limits, preset(board), settings)
     text = f"the tables take {need:,} bytes, and {board} has {left:,} left for them with its stock"
     return need - left, [f"{text} firmware; {lower}"]
 

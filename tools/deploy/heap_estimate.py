@@ -9,7 +9,7 @@ and how much less MQTT 3.1.1 alone, was measured for each board and is in its bo
 from collections.abc import Collection
 from typing import Any
 
-from slotmq.config import budget
+from slotmq.config import lower_limits
 
 from .. import boards
 from ..config import check as check_conf
@@ -107,7 +107,7 @@ def check(
     if need <= free:
         return
     own = check_conf.preset(board.name)
-    lower = budget.advice(rows, need - free, conf.limits, own, conf.settings)
+    lower = lower_limits.report(rows, need - free, conf.limits, own, conf.settings)
     raise ToolError(
         f"{free:,} bytes of heap are free, and {need:,} are needed:"
         f" {sum(row[1] for row in rows):,} of them for tables; {lower}"

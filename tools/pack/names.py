@@ -79,6 +79,11 @@ cur_task peek push ioctl readblocks writeblocks lookahead progsize mtime readsiz
 server_hostname do_handshake_on_connect getpeercert cipher load_cert_chain load_verify_locations
 set_ciphers verify_mode get_ciphers PROTOCOL_TLS_CLIENT PROTOCOL_TLS_SERVER getvalue IOBase Signal
 VfsFat VfsLfs2 mkfs readonly default reverse time_pulse_us sha1 invert off
+ArithmeticError AssertionError AttributeError EOFError GeneratorExit ImportError IndentationError
+IndexError KeyError LookupError NameError NotImplementedError RuntimeError StopIteration
+SyntaxError SystemExit ZeroDivisionError abs all any bin callable chr dir divmod eval exec getattr
+globals hasattr hash hex id isinstance issubclass iter locals map max min next oct ord pow range
+repr round sum super type zip
 """
 # Attributes of a Broker that surrounding programs and their hooks use
 _PUBLIC = "hooks limits log log_mask loop settings watch"
@@ -87,7 +92,7 @@ _OF_BRIDGE = "losses refusals text"
 # Methods of a Broker that its __getattr__ finds
 _FOUND = "bridge client close compact serve subscribe"
 # Methods of a Broker that no program calls
-_INTERNAL = "drain out_of_memory resume resume_scans"
+_INTERNAL = "caught drain resume resume_scans"
 # Classes that are not exported, but whose objects are given to programs
 _GIVEN = ("Client",)
 # Methods that take the place of one of an exported class: programs pass arguments by name
@@ -104,6 +109,8 @@ _ON_REQUEST = (
     *("bridge_tls", "bridge_prefixes", "bridge_probing", "log_of_bridges"),
     *("frames", "websocket", "http"),
     *("option_routes", "quick_properties", "properties", "delivery_storms"),
+    *("expired_slots", "log_outgoing", "lower_limits", "refusing_bound", "said"),
+    *("secure_websocket", "x509"),
 )
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -221,7 +228,8 @@ class Names:
             for file, modules in program.files.items()
         }
         called = {m: m.name for each in own.values() for m in each if self.is_known(program, m)}
-        never = set(_local(program)) | set(dir(builtins)) | self._texts | set(called.values())
+        read = {node.id for node in _nodes(program) if isinstance(node, ast.Name)}
+        never = set(_local(program)) | read | self._texts | set(called.values())
         never |= set(_LETTERS)  # arguments get these
         shared = [m for m in _shared(program) if m not in called]
         for rank in range(3):

@@ -207,7 +207,7 @@ def _check_heap(rows, spare, app, own):
     if MICROPYTHON and need + spare > free:
         lack = need + spare - free
         text += "%d are left for them beside %d for clients, " % (max(0, free - spare), spare)
-        lower = borrow("config.budget", "advice", rows, lack, app.limits, own, app.settings)
+        lower = borrow("config.lower_limits", "report", rows, lack, app.limits, own, app.settings)
         raise MemoryError("%s%d too few; %s" % (text, lack, lower))
     size, owner = max([(row[1], row[0]) for row in rows])
     text += "the %d that are free are in pieces too small for them; lower limits, first those of"

@@ -54,7 +54,7 @@ def bound(broker, session, msg, new_size, freed, n):
     crowded = int(crowded)
     if crowded and sessions.conn[session] == _NONE:
         return _CROWDED
-    slots, blocks = used(broker, session)
+    slots, blocks = of_session(broker, session)
     share = broker.settings.max_session_share * sessions.slots
     if crowded:
         share = min(share, left)
@@ -101,7 +101,7 @@ def _within_bytes(broker, session, most):
     return most if left > 0 else n
 
 
-def used(broker, session):
+def of_session(broker, session):
     """Message slots and blocks of a session: of its deliveries, and of its receive list."""
     sessions = broker.sessions
     slots = sessions.queued[session] + sessions.inflight[session]

@@ -294,14 +294,14 @@ def is_refused(broker, slot, qos):
 
 
 def note(broker, what, session, msg, size):
-    """Have delivery/bounds.py note for the log which bound refuses this, the first one since its
-    last line about that."""
+    """Have delivery/refusing_bound.py note for the log which bound refuses this, the first one
+    since its last line about that."""
     if broker._log_mask & _WARNING and not broker.stats[what]:
         broker.stats[what] = 1
         heap.lift()
         try:
-            bounds = ondemand.take("delivery.bounds", broker.now)
-            bounds.note(broker, what, session, msg, size)
+            bound = ondemand.take("delivery.refusing_bound", broker.now)
+            bound.report(broker, what, session, msg, size)
         except MemoryError:
             pass
         heap.drop()

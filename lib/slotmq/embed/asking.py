@@ -24,10 +24,10 @@ def peer(broker, conn, fields=None):
 def _ask(broker, conn, hook, args, fields=None):
     if getattr(broker.hooks, "with_peer", False):
         args += (peer(broker, conn, fields),)
-    return call(broker, hook, *args)
+    return answer(broker, hook, *args)
 
 
-def call(broker, hook, *args):
+def answer(broker, hook, *args):
     """Call a hook of the program, which gets its own exceptions. (Without heap it refuses.)"""
     try:
         return hook(*args)

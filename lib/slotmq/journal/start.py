@@ -134,7 +134,7 @@ def settle(broker, restorer):
 
 
 def _end_expired(broker, expired):
-    # Without version 5, whose _sweep() does this, remove expired messages. Wills stay, because
+    # Without version 5, whose sweep does this, remove expired messages. Wills stay, because
     # their expiry counts from their publication.
     retained = broker.retained
     for at in range(retained.slots):

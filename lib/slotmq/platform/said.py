@@ -2,8 +2,8 @@
 # and requests that are not understood.
 #
 # Broker.said has a dict of when each of them was logged, by its hash: 64 at most, 8 in a small
-# heap; and how many were left out. (And texts of delivery/bounds.py.) Loaded on demand; owns
-# nothing. Allocates.
+# heap; and how many were left out. (And texts of delivery/refusing_bound.py.) Loaded on demand;
+# owns nothing. Allocates.
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 

@@ -54,7 +54,7 @@ def received(broker, conn, pkt):
     """A packet was received; `pkt` is its record."""
     line = "Received %s from %s (" % (_PACKETS.split()[pkt[_TYPE]], who(broker, conn))
     if pkt[_TYPE] == _PUBLISH_TYPE:
-        line += of_publish(broker.shown, pkt[_FLAGS], pkt[_TOPIC], pkt[_TOPIC_LEN], pkt[_END])
+        line += publish(broker.shown, pkt[_FLAGS], pkt[_TOPIC], pkt[_TOPIC_LEN], pkt[_END])
     broker.log(_DEBUG, "%s%d bytes)" % (line, pkt[_TOTAL]))
 
 
@@ -62,16 +62,16 @@ def who(broker, conn):
     """Whose connection it is."""
     for each in broker.outgoing.every if broker.outgoing else ():
         if each.conn == conn:
-            return "bridge %r" % each.options.name
+            return "the bridge %r" % each.options.name
     session = broker.conns.session[conn]
     if session == _NONE:
         return "a new client"
     return repr(broker.sessions.client_id(session).decode())
 
 
-def of_publish(buf, flags, at, n, end):
+def publish(buf, flags, start, n, end):
     """Flags and topic of a PUBLISH, as far as it has come."""
-    topic = bytes(buf[at : min(at + n, end, at + _TOPIC_SHOWN)])
+    topic = bytes(buf[start : min(start + n, end, start + _TOPIC_SHOWN)])
     try:
         topic = topic.decode()
     except ValueError:  # UnicodeError, too; it is shown as bytes

@@ -62,7 +62,7 @@ def log(broker, refused):
             text = _LINE % name
             if name == "deliveries" or name == "messages":
                 noted = _NOTED + (name == "messages")
-                why = broker.said.pop(noted, why)  # of delivery/bounds.py
+                why = broker.said.pop(noted, why)  # of delivery/refusing_bound.py
                 stats[noted] = 0
             elif name == "tx_bytes":
                 text = "Outgoing buffers: %d QoS 0 dropped%s."

@@ -83,7 +83,7 @@ def _ask(broker, conn, method, data):
     hook = broker.five.hook(broker)
     if hook is not broker.five.scram:
         asking = ondemand.take("embed.asking", broker.now)
-        return asking.call(broker, hook.auth, conn, method, data)
+        return asking.answer(broker, hook.auth, conn, method, data)
     users = broker.users
     login = users.login(broker)
     if conn in hook.exchanges:

@@ -21,7 +21,6 @@
 # client that may send AUTH, and is read by the handlers.
 # Does not allocate after construction.
 from slotmq.delivery import lifecycle
-from slotmq.fast import finish, unref
 from slotmq.net import closing
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
@@ -39,7 +38,7 @@ _HAS_ROW = const(16)  # flag of a message: the journal has its row
 _REFUSED = const(5)
 _QUEUED = const(0)
 _DROPPED = const(4)
-_SWEPT = const(32)  # slots at a time
+_SWEEP = const(-1)  # in place of a session
 _LOOKS = const(8192)
 _LINGERING = const(5)
 _NEAR = const(8)
@@ -90,7 +89,7 @@ class Version5:
         self.next_due = NEVER  # tenths of a second: when a session or will is due at the earliest
         self.to_sweep = 0  # slots left to search for expired messages
         self.goes_on = False  # must another sweep follow this one?
-        self.looks = 0  # slots that v5/expired.py may look at in vain until the next tick
+        self.looks = 0  # slots that v5/expired_slots.py may look at in vain until the next tick
         # During a fan-out: the subscription identifier for each session
         self.idents = i32(limits.sessions)
         self.publisher = _NONE  # the session whose message is being published, for No Local
@@ -214,7 +213,7 @@ class Version5:
             if hook is self.scram:
                 hook.forget(conn)
             else:
-                ondemand.take("embed.asking", broker.now).call(broker, hook.forget, conn)
+                ondemand.take("embed.asking", broker.now).answer(broker, hook.forget, conn)
 
     def tick(self, broker):
         """Called several times a second: end sessions and lingers that are due, publish wills."""
@@ -225,8 +224,7 @@ class Version5:
         if broker.now >= self.next_due:
             self._end_what_is_due(broker)
         self.looks = _LOOKS
-        if self.to_sweep:
-            self._sweep(broker)
+        self.reclaim(_SWEEP)
 
     def note_due(self, broker, session):
         """A session has lost its connection: see whether its end or its will is due before
@@ -260,57 +258,19 @@ class Version5:
         else:
             self.to_sweep = max(broker.retained.slots, broker.deliveries.slots)
 
-    def _sweep(self, broker):
-        # Remove expired messages, retained and queued, a few slots at a time: all of them in some
-        # ten seconds. Another sweep follows as long as there are messages that will expire.
-        n = max(_SWEPT, max(broker.retained.slots, broker.deliveries.slots) >> 6)
-        first = max(0, self.to_sweep - n)
-        for at in range(first, self.to_sweep):
-            if at < broker.retained.slots:
-                self.expire_retained(broker, at)
-            if at < broker.deliveries.slots:
-                self.expire_delivery(broker, at)
-        self.to_sweep = first
-        if not first and self.goes_on:
-            self.goes_on = False
-            self.expiring(broker)
-
-    def expire_retained(self, broker, at):
-        """Remove a retained message if it has expired; -> was that so?"""
-        if not self._has_expired(broker, broker.retained.msg[at]):
-            return False
-        unref(broker.tables, broker.retained.remove(at))
-        return True
-
-    def expire_delivery(self, broker, at):
-        """End a delivery that waits if its message has expired; -> was that so?"""
-        deliveries = broker.deliveries
-        if deliveries.state[at] != _QUEUED or not self._has_expired(broker, deliveries.msg[at]):
-            return False
-        if deliveries.may_be_known(at):
-            return False
-        broker.stats[_DROPPED] += 1
-        finish(broker.tables, at)
-        return True
-
     def reclaim(self, session=_NONE):
-        """A table, or this session's queue, is full: drop what has expired; -> was there any?"""
+        """A table, or this session's queue, is full, or (SWEEP) time has passed: drop what has
+        expired; -> was there any?"""
         broker = self.broker
         if not self.to_sweep or not self.looks:
             return 0
         heap.lift()
         try:
-            found = ondemand.take("v5.expired", broker.now).drop(broker, session)
+            found = ondemand.take("v5.expired_slots", broker.now).forget(broker, session)
         except MemoryError:
             found = 0
         heap.drop()
         return found
-
-    def _has_expired(self, broker, msg):
-        left = -1 if msg == _NONE else self.remaining(broker, msg)
-        if left > 0:
-            self.goes_on = True
-        return left == 0
 
     def is_empty(self, broker, msg):
         """Has a message with properties an empty payload?"""

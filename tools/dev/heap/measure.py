@@ -206,20 +206,22 @@ def _serve(board: str, heap: int, conf: str = "", script: Path = SERVE) -> tuple
     with Process(script, board, heap, conf=conf) as process:
         process.rows()
         process.connect().close()  # interns names that stay in the heap
-        time.sleep(_UNLOAD_S)
-        alone = _state(process, "used")
+        alone, _ = _settled(process)
         process.leave_session()
-        time.sleep(_UNLOAD_S)
-        offline = _state(process, "used") - alone
+        offline = _settled(process)[0] - alone
         for _ in range(_CLIENTS):
             process.connect()
-        time.sleep(_UNLOAD_S)
-        used, free = _state(process, "used"), _state(process, "free")
+        used, free = _settled(process)
     return offline, -(-(used - alone - offline) // _CLIENTS), free
 
 
-def _state(process: Process, name: str) -> int:
-    return {name: size for _, name, size in process.ask()}[name]
+def _settled(process: Process) -> tuple[int, int]:
+    # -> used and free bytes, once what was loaded on demand is unloaded: the turn that answers the
+    # first question does that on a machine too busy for one before
+    time.sleep(_UNLOAD_S)
+    process.ask()
+    found = {name: size for _, name, size in process.ask()}
+    return found["used"], found["free"]
 
 
 def _note(found: Measured, answer: list[tuple[str, str, int]]) -> dict[str, int]:

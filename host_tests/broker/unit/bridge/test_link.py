@@ -119,8 +119,8 @@ class TestConnecting(BridgeCase):
         remote.send(PINGRESP)
         self.world.turn(3)
         found = [line for line in lines if line.startswith("Received")]
-        self.assertEqual(found[0], "Received CONNACK from bridge 'up' (4 bytes)")
-        self.assertEqual(found[-1], "Received PINGRESP from bridge 'up' (2 bytes)")
+        self.assertEqual(found[0], "Received CONNACK from the bridge 'up' (4 bytes)")
+        self.assertEqual(found[-1], "Received PINGRESP from the bridge 'up' (2 bytes)")
 
     def tried(self, answer):
         """A minute later the first address is tried: it accepts, and answers so."""

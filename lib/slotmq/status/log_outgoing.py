@@ -1,5 +1,5 @@
-# log_sent.py - log lines about PUBLISH that go out, while debug lines are logged. It stands around
-# Loop.flush() and write() and follows the packets in what the socket took.
+# log_outgoing.py - log lines about PUBLISH that go out, while debug lines are logged. It stands
+# around Loop.flush() and write() and follows the packets in what the socket took.
 #
 # Owns, for each connection, how many bytes of a packet are still to come (-1: not known, until its
 # buffer is empty) and the bytes of a head that is not whole. Loaded for the first log mask with
@@ -15,7 +15,12 @@ _FLUSH = const(6)  # of Loop.at_hand
 _TOPIC_SHOWN = const(100)
 
 
-class LogSent:
+def make(broker, loop):
+    """Begin; -> what is to be kept."""
+    return Outgoing(broker, loop)
+
+
+class Outgoing:
     def __init__(self, broker, loop):
         self.broker = broker
         self.conns = broker.conns
@@ -92,7 +97,7 @@ class LogSent:
                 return 0
             broker = self.broker
             words = ondemand.take("status.log_connections", broker.now)
-            what = words.of_publish(data, data[0] & 15, at + 2, n, len(data))
+            what = words.publish(data, data[0] & 15, at + 2, n, len(data))
             what = words.who(broker, conn), what, at + size
             broker.log(_DEBUG, "Sending PUBLISH to %s (%s%d bytes)" % what)
         return at + size

@@ -1,5 +1,5 @@
-# bounds.py - what the log says of the bound that refused a message or a delivery: its name, its
-# value, what is in use and what was needed. Loaded on demand; owns nothing; allocates the text.
+# refusing_bound.py - what the log says of the bound that refused a message or a delivery: its
+# name, its value, what is in use and what was needed. Loaded on demand; owns nothing; allocates.
 from slotmq.delivery import quota
 from slotmq.platform.runtime import const
 
@@ -10,7 +10,7 @@ _MESSAGES = const(4)
 _QUEUED_BYTES = const(8)
 
 
-def note(broker, what, session, msg, size):
+def report(broker, what, session, msg, size):
     """Store in Broker.said what refuses a message of so many bytes, or that in slot msg: for all,
     or for this session. status/log_full_tables.py logs and removes it."""
     messages = broker.messages
@@ -53,7 +53,7 @@ def _of_session(broker, session, msg, size):
         return "max_queued_bytes %d" % settings.max_queued_bytes
     if found == _CROWDED:
         return "max_offline_share %d, and it has no connection" % settings.max_offline_share
-    slots, blocks = quota.used(broker, session)
+    slots, blocks = quota.of_session(broker, session)
     kind = found & ~1
     what = "message_bytes", messages.arena.blocks * messages.arena.size
     has, needed = blocks * messages.arena.size, size
