@@ -9,5 +9,5 @@ LIMITS = Limits(
     route_entries=64,
     retained=48,
     messages=96,
-    message_bytes=32768,
+    message_bytes=32256,
 )

@@ -109,7 +109,7 @@ _ON_REQUEST = (
     *("bridge_tls", "bridge_prefixes", "bridge_probing", "log_of_bridges"),
     *("frames", "websocket", "http"),
     *("option_routes", "quick_properties", "properties", "delivery_storms"),
-    *("expired_slots", "log_outgoing", "lower_limits", "refusing_bound", "said"),
+    *("expired_slots", "log_outgoing", "large_messages", "lower_limits", "refusing_bound", "said"),
     *("secure_websocket", "x509"),
 )
 _EXPORTS = "__all__"

@@ -150,7 +150,7 @@ def _forget_what_made_it(started, records):
     for made in (broker.owners, broker.acl, started):  # not by name: so these can be short
         if made:
             type(made).__init__ = None
-    program._start = None
+    program._start = program.App.__init__ = None
     limits = type(broker.limits)
     limits.rows = limits.ram_bytes = limits.hole_bytes = limits.replaced = limits.__init__ = None
     for name in list(sys.modules):

@@ -240,10 +240,8 @@ def _end(broker, conn, result, buf, at, end):
     pkt[_START] = at
     pkt[_END] = end
     broker.shown = buf
-    try:
-        broker.end(conn, result)
-    finally:
-        broker.shown = None
+    broker.end(conn, result)
+    broker.shown = None
 
 
 def _never(handlers, first, level):

@@ -209,11 +209,8 @@ class Version5:
         self.aliases.forget(conn)
         if conn in self.exchanges:
             del self.exchanges[conn]
-            hook = self.hook(broker)
-            if hook is self.scram:
-                hook.forget(conn)
-            else:
-                ondemand.take("embed.asking", broker.now).answer(broker, hook.forget, conn)
+            forget = self.hook(broker).forget
+            ondemand.take("embed.asking", broker.now).answer(broker, forget, conn)
 
     def tick(self, broker):
         """Called several times a second: end sessions and lingers that are due, publish wills."""

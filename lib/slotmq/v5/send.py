@@ -3,10 +3,12 @@
 #
 # emit() puts the Source (v5/source.py) for one receiver into tx, with this receiver's properties:
 # remaining expiry, topic alias, subscription identifiers. The middle part of the file is for
-# messages larger than the outgoing buffer. Owns nothing. Does not allocate.
+# messages larger than the outgoing buffer; what these seldom need is in v5/large_messages.py. Owns
+# nothing. Does not allocate.
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
-from slotmq.delivery.outgoing import fill, may_begin, pass_rest, set_chunked, space
+from slotmq.delivery.outgoing import fill, may_begin, set_chunked, space
 from slotmq.fast import copy, topic_matches
+from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 from slotmq.v5.source import store
 
@@ -74,9 +76,11 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
         chunked = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
         if chunked == _STRAIGHT and alias:
             return emit(broker, conn, first, packet_id, ident, False)  # the send may be undone
-        at = conns.reserve(conn, n - body)
+        large = chunked == _BY_SLOT or _large_messages(broker)
+        at = conns.reserve(conn, n - body) if large else -1
         if at < 0:
-            return _begin_large(broker, conn, first, packet_id, ident)
+            large = _large_messages(broker)
+            return large.send(broker, conn, first, packet_id, ident) if large else 0
     tx = conns.tx
     at = put_u16(tx, put_header(tx, at, first, remaining), topic_len)
     copy(tx, at, source.tbuf, source.topic, topic_len)
@@ -86,7 +90,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     if is_5:
         at = _put_own(broker, conn, tx, at, own + source.props, alias, ident)
     if chunked == _STRAIGHT:
-        return _send_straight(broker, conn, at, source.at + skip, body)
+        return large.pass_on(broker, conn, at, source.at + skip, body)
     if chunked:
         _begin_chunked(broker, conn, 2 + source.topic_len + skip)
     else:
@@ -102,93 +106,27 @@ def _begin_chunked(broker, conn, off):
     fill(broker, conn)
 
 
-def _send_straight(broker, conn, end, start, n):
-    # QoS 0, larger than the buffer, and no message slot is free: the head is in tx; write the rest
-    # to the socket from the packet that brought it.
-    conns = broker.conns
-    base = conn * conns.tx_bytes
-    lwip = broker.loop.lwip
-    if lwip and lwip.leaves(conn, end - base + n):
-        conns.tx_end[conn] = base
-        return 0
-    broker.flush(conn)
-    if conns.tx_end[conn] == end:  # nothing of it was taken
-        conns.tx_end[conn] = base
-        return 0
-    broker.stats[_PUBLISH_OUT] += 1
-    pass_rest(broker, conn, broker.five.source.buf, start, n)
-    return 1
-
-
-def _begin_large(broker, conn, first, packet_id, ident):
-    # The topic does not fit into the outgoing buffer: send it in chunks too. put_middle() puts
-    # what is between topic and payload: for version 5, and of messages with properties. Such a
-    # message has no alias. Its client is not read meanwhile, so its subscriptions, and their
-    # identifiers, stay as they are.
-    conns = broker.conns
-    source = broker.five.source
-    if source.msg == _NONE:  # there is no slot for it
-        broker.messages.refused += 1
-        return -1
-    if source.tbuf is not source.text:  # its buffer is overwritten later
-        copy(source.text, 0, source.tbuf, source.topic, source.topic_len)
-        source.tbuf = source.text
-        source.topic = 0
-    remaining = 2 + source.topic_len + source.size + (2 if packet_id else 0)
-    if conns.level[conn] == 5:
-        own = identifiers(broker, conns.session[conn], ident, None, 0)
-        if own + _MIDDLE > conns.tx_bytes:  # put_middle() puts it as a whole
-            return -1
-        section = source.props + own + (5 if source.left > 0 else 0)
-        broker.five.chunked_ident[conn] = _OWN_SEVERAL if ident < 0 and source.own else ident
-        remaining += section - source.props + length_bytes(section)
-    else:
-        remaining -= source.props
-    at = conns.reserve(conn, 1 + length_bytes(remaining))
-    if at < 0:
-        return 0  # the connection is ending
-    put_header(conns.tx, at, first, remaining)
-    broker.messages.refs[source.msg] += 1
-    if not packet_id and (conns.level[conn] == 5 or broker.messages.flags[source.msg] & _EXTRA):
-        packet_id = _NONE  # there is something to put, but no packet id
-    set_chunked(conns, conn, source.msg, 0, packet_id)
-    fill(broker, conn)
-    broker.stats[_PUBLISH_OUT] += 1
-    return 1
-
-
 def put_middle(broker, conn, msg, at, packet_id):
     """Put what is between topic and payload of a large message; -> the offset past it.
 
     If there is no space for it yet, chunked_id does not become 0."""
-    conns = broker.conns
-    five = broker.five
-    tx = conns.tx
-    session = conns.session[conn]
-    ident = five.chunked_ident[conn]
-    if ident < 0:
-        if five.source.msg != msg:
-            five.source.from_message(broker, msg)
-        five.source.own = ident == _OWN_SEVERAL
-    size = identifiers(broker, session, ident, None, 0) if conns.level[conn] == 5 else 0
-    if at + size + _MIDDLE > (conn + 1) * conns.tx_bytes:
-        return at
-    extra = broker.messages.flags[msg] & _EXTRA
-    props = five.props[msg] if extra else 0
-    if packet_id != _NONE:
-        at = put_u16(tx, at, packet_id)
-    conns.chunked_id[conn] = 0
-    if conns.level[conn] != 5:
-        conns.chunked_off[conn] += props
-        return at
-    left = max(1, five.remaining(broker, msg)) if extra and five.expires[msg] else 0
-    at = put_length(tx, at, props + size + (5 if left else 0))
-    if left:
-        at = _put_expiry(tx, at, left, five.far[msg])
-    return at + identifiers(broker, session, ident, tx, at)
+    large = _large_messages(broker)
+    return large.write(broker, conn, msg, at, packet_id) if large else at
 
 
-def _put_expiry(tx, at, left, far):
+def _large_messages(broker):
+    # v5/large_messages.py, or None: there is no heap for it
+    heap.lift()
+    try:
+        large = ondemand.take("v5.large_messages", broker.now)
+    except MemoryError:
+        large = None
+    heap.drop()
+    return large
+
+
+def put_expiry(tx, at, left, far):
+    """Put the property of a message that expires; -> the offset past it."""
     tx[at] = 0x02
     far = max(0, far - _NEAR) << 9  # of 2 ** 25 seconds, in units of 2 ** 16
     return put_u16(tx, put_u16(tx, at + 1, (left >> 16) + far), left & 0xFFFF)
@@ -200,7 +138,7 @@ def _put_own(broker, conn, tx, at, section, alias, ident):
     aliases = broker.five.aliases
     at = put_length(tx, at, section)
     if source.left > 0:
-        at = _put_expiry(tx, at, source.left, source.far)
+        at = put_expiry(tx, at, source.left, source.far)
     if alias:
         tx[at] = 0x23
         at = put_u16(tx, at + 1, alias)
