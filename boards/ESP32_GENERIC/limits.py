@@ -11,7 +11,7 @@ LIMITS = Limits(
     # Pico W's. They suit short messages.
     subscriptions=24,  # three for each client
     nodes=31,
-    name_bytes=352,
+    name_bytes=320,
     topic_bytes=96,
     client_id_bytes=32,
     retained=16,
@@ -19,7 +19,7 @@ LIMITS = Limits(
     messages=24,
     message_bytes=928,
     message_block=32,
-    deliveries=30,
+    deliveries=32,
     inflight=8,
     queued=12,
     max_packet=512,
