@@ -110,7 +110,7 @@ _ON_REQUEST = (
     *("frames", "websocket", "http"),
     *("option_routes", "quick_properties", "properties", "delivery_storms"),
     *("expired_slots", "log_outgoing", "large_messages", "lower_limits", "refusing_bound", "said"),
-    *("secure_websocket", "x509"),
+    *("log_defects", "log_packets", "secure_websocket", "x509"),
 )
 _EXPORTS = "__all__"
 _WORD = re.compile(r"[A-Za-z_]\w*")

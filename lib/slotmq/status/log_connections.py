@@ -1,37 +1,21 @@
-# log_connections.py - log lines about connections: that a client connected, a packet was received,
-# why a connection ended; and about exceptions. (status/log_reasons.py has refusals, and what is
-# not MQTT.) Client ids, user names and topics are quoted and escaped, so that no client can forge
-# a line. Loaded on demand; owns nothing; allocates the line.
-import io
+# log_connections.py - log lines about connections: that a client connected, why a connection ended.
+# (status/log_reasons.py has refusals, and what is not MQTT; log_packets.py has each packet;
+# log_defects.py has exceptions.) Client ids, user names and topics are quoted and escaped, so that
+# no client can forge a line. Loaded on demand; owns nothing; allocates the line.
 import socket
-import sys
 
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import const
 
-_TYPE = const(0)
-_FLAGS = const(1)
-_END = const(4)
-_TOTAL = const(5)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PUBLISH_TYPE = const(3)
-_TOPIC_SHOWN = const(100)  # bytes
 _NONE = const(0xFFFF)
 _MALFORMED = const(2)
 _TOO_BIG = const(4)
 _REFUSED = const(5)
 _TIMED_OUT = const(8)
-_ERROR = const(1)
-_WARNING = const(2)
 _NOTICE = const(4)
 _TOPIC_INVALID = const(0x90)
-_DEBUG = const(64)
 _USER_SHOWN = const(32)  # characters
 _VERSIONS = b"\0\0\0\3\4\5\4\4"  # by level: 6 and 7 are of bridges
-
-_PACKETS = """- CONNECT CONNACK PUBLISH PUBACK PUBREC PUBREL PUBCOMP SUBSCRIBE SUBACK
-UNSUBSCRIBE UNSUBACK PINGREQ PINGRESP DISCONNECT AUTH"""
 
 # A line for each result. One text takes a third of the heap that a table would.
 _WHY = """\
@@ -52,31 +36,7 @@ it does not read"""
 
 def received(broker, conn, pkt):
     """A packet was received; `pkt` is its record."""
-    line = "Received %s from %s (" % (_PACKETS.split()[pkt[_TYPE]], who(broker, conn))
-    if pkt[_TYPE] == _PUBLISH_TYPE:
-        line += publish(broker.shown, pkt[_FLAGS], pkt[_TOPIC], pkt[_TOPIC_LEN], pkt[_END])
-    broker.log(_DEBUG, "%s%d bytes)" % (line, pkt[_TOTAL]))
-
-
-def who(broker, conn):
-    """Whose connection it is."""
-    for each in broker.outgoing.every if broker.outgoing else ():
-        if each.conn == conn:
-            return "the bridge %r" % each.options.name
-    session = broker.conns.session[conn]
-    if session == _NONE:
-        return "a new client"
-    return repr(broker.sessions.client_id(session).decode())
-
-
-def publish(buf, flags, start, n, end):
-    """Flags and topic of a PUBLISH, as far as it has come."""
-    topic = bytes(buf[start : min(start + n, end, start + _TOPIC_SHOWN)])
-    try:
-        topic = topic.decode()
-    except ValueError:  # UnicodeError, too; it is shown as bytes
-        pass
-    return "d%d, q%d, r%d, %r, " % (flags >> 3 & 1, flags >> 1 & 3, flags & 1, topic)
+    ondemand.take("status.log_packets", broker.now).received(broker, conn, pkt)
 
 
 def connected(broker, conn, fields):
@@ -163,46 +123,6 @@ def address(broker, conn):
     return ("[%s]:%d" if ":" in host else "%s:%d") % (host, port), user
 
 
-def _place(failed):
-    # Where it was raised, as far as the port keeps that. Not its text, which may have a client's
-    # bytes in it.
-    if not MICROPYTHON:
-        at = __import__("traceback").extract_tb(failed.__traceback__)[-1]
-        return "%s:%d, in %s" % (at.filename, at.lineno, at.name)
-    out = io.StringIO()
-    sys.print_exception(failed, out)
-    place = "unknown place"
-    for line in out.getvalue().split("\n")[1:]:
-        if line[:7] != "  File ":
-            break
-        place = line.strip()
-    return place
-
-
 def caught(broker, conn, failed):
-    """An exception has ended a turn. failed: the exception if it is a defect, else None: the heap
-    was used up. If that has left the journal incomplete, set it as full, and log that once until
-    it can be written again."""
-    is_memory = failed is None or isinstance(failed, MemoryError)
-    if failed and broker._log_mask & _ERROR and (conn >= 0 or _is_rare(broker.loop)):
-        name = type(failed).__name__ + (" with the heap locked" if is_memory else "")
-        broker.log(_ERROR, "%s, a defect: %s." % (name, _place(failed)))
-    if not is_memory:
-        return
-    journal = broker.journal
-    if not journal or journal.whole:
-        return
-    journal.failures += 1
-    if broker.journal_full is True:
-        return
-    broker.journal_full = broker.subscriptions.journal_full = True
-    broker.fast_path = None
-    waits = journal.always
-    then = "all clients wait until that changes" if waits else "nothing new is promised"
-    broker.log(_WARNING, "The journal: no heap is left, %s." % then)
-
-
-def _is_rare(loop):
-    # It may come back in each turn: the 1st, the 2nd, the 4th, the 8th is logged.
-    n = loop.exhausted + loop.exceptions
-    return not n & (n - 1)
+    """An exception has ended a turn."""
+    ondemand.take("status.log_defects", broker.now).caught(broker, conn, failed)

@@ -96,7 +96,7 @@ class Outgoing:
             if len(data) < at + 2 + min(n, _TOPIC_SHOWN):
                 return 0
             broker = self.broker
-            words = ondemand.take("status.log_connections", broker.now)
+            words = ondemand.take("status.log_packets", broker.now)
             what = words.publish(data, data[0] & 15, at + 2, n, len(data))
             what = words.who(broker, conn), what, at + size
             broker.log(_DEBUG, "Sending PUBLISH to %s (%s%d bytes)" % what)
