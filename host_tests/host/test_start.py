@@ -225,10 +225,10 @@ def test_a_missing_configuration(start: Start, tmp_path: Path) -> None:
 
 
 def test_a_value_above_its_limit(start: Start, tmp_path: Path) -> None:
-    path = conf(tmp_path, "limit inflight 10", "max_inflight_messages 11")
+    path = conf(tmp_path, "limit deliveries 2000", "max_inflight_messages 2001")
     status, line = start("-c", path).refusal()
     assert status == 3
-    assert f"{path}:2: max_inflight_messages: " in line and "at most 10" in line, line
+    assert f"{path}:2: max_inflight_messages: " in line and "at most 2000" in line, line
 
 
 def test_an_answer_to_connect_that_does_not_fit(start: Start, tmp_path: Path) -> None:

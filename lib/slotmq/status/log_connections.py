@@ -1,4 +1,4 @@
-# log_connections.py - log lines about connections: that a client connected, why a connection ended.
+# log_connections.py - log lines about connections: that a client connected, why one has ended.
 # (status/log_reasons.py has refusals, and what is not MQTT; log_packets.py has each packet;
 # log_defects.py has exceptions.) Client ids, user names and topics are quoted and escaped, so that
 # no client can forge a line. Loaded on demand; owns nothing; allocates the line.
