@@ -5,13 +5,13 @@ from .faults import Fault
 FAULTS = (
     Fault(
         "streams: a packet id where there is none",
-        "v5/send.py",
+        "v5/large_messages.py",
         "    set_chunked(conns, conn, source.msg, 0, packet_id)",
         "    set_chunked(conns, conn, source.msg, 0, packet_id or _NONE)",
     ),
     Fault(
         "streams: from version 5 to 3, two bytes less than the remaining length says",
-        "v5/send.py",
+        "v5/large_messages.py",
         "        remaining -= source.props\n",
         "        remaining -= source.props and source.props - 2\n",
     ),
