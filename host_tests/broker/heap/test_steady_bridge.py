@@ -8,6 +8,7 @@ import pytest
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import TIMEOUT_S, Client, whole
 
+from ..unit.support import watch
 from .watched import Watched
 
 ROUNDS = 60
@@ -23,6 +24,8 @@ class Remote(Client):
         self._send = whole
         self._bytes = bytearray()
         self._inbox = []
+        self._watch = watch.Watch()
+        self._watch.knows_all = False
 
     def read_packet(self, first: int) -> bytes:
         """What is behind the header of the next packet, which is short and begins so."""

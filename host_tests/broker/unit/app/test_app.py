@@ -148,9 +148,9 @@ class TestHeap(Case):
     def test_tables_that_do_not_fit_the_heap_are_refused(self):
         own, asked = Limits(), app.App()
         app.borrow("app.start", "_check_heap", own.rows(), 10240, asked, own)
-        for name, value in (("message_bytes", 9 << 20), ("tls_connections", 1000)):
+        for name, value in (("message_bytes", 30 << 20), ("tls_connections", 1000)):
             if MICROPYTHON:
-                asked.limits = own.replaced({name: value, "message_block": 256})
+                asked.limits = own.replaced({name: value, "message_block": 512})
                 with self.assertRaises(MemoryError) as caught:
                     app.borrow("app.start", "_check_heap", asked.limits.rows(), 10240, asked, own)
                 told = str(caught.exception)

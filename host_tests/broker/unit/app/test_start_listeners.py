@@ -92,8 +92,10 @@ class TestListeners(Case):
 
     def test_a_port_that_needs_rights_says_so(self):
         Broker.errors = {("0.0.0.0", 80): errno.EACCES}
+        words = list(BOARD)
+        words += "-c", self.conf("listener 80")
         with self.assertRaises(OSError) as caught:
-            app.borrow("app.start", "start", app.App(), [*BOARD, "-c", self.conf("listener 80")])
+            app.borrow("app.start", "start", app.App(), words)
         self.assertIn(
             ":2: listener: expected a port from 1024 on, or the right", str(caught.exception)
         )

@@ -110,7 +110,7 @@ class Watch:
 
     def read(self, data):
         """The broker has read these bytes."""
-        if self.is_mqtt is None:
+        if self.is_mqtt is None and data:
             self.is_mqtt = data[0] == 0x10
             _state[1] = _state[1] or data[:1] == b"G"
         if not self.is_mqtt or not self.is_readable:
