@@ -22,7 +22,7 @@ from .configuration import Configuration
 # must stay free for clients
 BESIDE_TABLES = 94_290
 BESIDE_TABLES_FROZEN = 50 * 1024  # the same where all code is in the firmware
-_LOADING = 102_000  # at least: MQTT 5.0 is loaded before the settings say whether it is wanted
+_LOADING = 102_500  # at least: MQTT 5.0 is loaded before the settings say whether it is wanted
 _CLOCK = 2800  # the part of BESIDE_TABLES for a clock (--time)
 _RECORDER = 11_600
 _USERS = 4_400  # code for a password_file, SCRAM included
