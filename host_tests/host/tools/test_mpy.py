@@ -125,3 +125,12 @@ def test_build_writes_one_boards_files(tmp_path: Path) -> None:
     assert "slotmq_boards/RPI_PICO_W/limits.mpy" in boards
     assert not any("HOST" in name for name in boards)
     assert (tmp_path / "slotmq/viper.mpy").read_bytes()[2] >> 2 == 4  # armv6m
+
+
+@pytest.mark.parametrize(
+    ("board", "arch"), [("RPI_PICO_W", "armv6m"), ("ESP32_GENERIC", "xtensawin")]
+)
+def test_a_board_gets_what_it_may_load(board: str, arch: str) -> None:
+    names = {name.stem for name in mpy.for_board(mpy.build(arch), board)}
+    assert {"core", "viper", "v5"} <= names and "record_words_viper" not in names
+    assert ("properties_viper" in names) == (board != "RPI_PICO_W")
