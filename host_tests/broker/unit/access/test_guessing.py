@@ -102,6 +102,17 @@ class TestOthers(LoginCase):
                 self.assertEqual(self.users.computed, 2 + len(more))
                 self.settle()
 
+    def test_an_address_leaves_connections_to_others(self):
+        """Clients that send CONNECT and are gone, as fast as they can."""
+        self.start(login_delay_max=0)
+        self.host = "192.0.2.7"
+        who = [{"username": f"u{n}", "password": b"x"} for n in range(20)]
+        many = [self.open(connect(f"c{n}", **each), turns=1) for n, each in enumerate(who)]
+        self.assertEqual(len(self.users.waiting), 6)
+        self.assertEqual(many[-1].packets(), [MUST_WAIT])
+        self.host = "192.0.2.8"
+        self.assertEqual(self.answer("first", **PENCIL), [ACCEPTED])
+
     def test_an_address_is_served_in_order(self):
         order = []
         clients = [
