@@ -109,7 +109,7 @@ class TestOthers(LoginCase):
         who = [{"username": f"u{n}", "password": b"x"} for n in range(20)]
         many = [self.open(connect(f"c{n}", **each), turns=1) for n, each in enumerate(who)]
         self.assertEqual(len(self.users.waiting), 6)
-        self.assertEqual(many[-1].packets(), [MUST_WAIT])
+        self.assertIn([MUST_WAIT], [each.packets() for each in many])
         self.host = "192.0.2.8"
         self.assertEqual(self.answer("first", **PENCIL), [ACCEPTED])
 
