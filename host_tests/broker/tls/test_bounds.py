@@ -144,3 +144,39 @@ def test_a_client_that_begins_again_is_served(served: Served, certs: Path, tmp_p
         assert b"the end" not in came
     assert came.count(b"\x15\3\3") == 1, "an alert refuses"
     one.close()
+
+
+def test_many_floods_take_turns(world: World, certs: Path, tmp_path: Path) -> None:  # noqa: F811
+    """Of those whose input has no plaintext one is read in a turn, each as often as the others."""
+    served: Any = SimpleNamespace(
+        connect=lambda: socket.create_connection(world.address, TIMEOUT_S)
+    )
+    over = threading.Event()
+
+    def turn() -> None:
+        while not over.is_set():
+            world.turns(1)
+
+    thread = threading.Thread(target=turn)
+    thread.start()
+    many = [Forger(served, certs, tmp_path, is_13=True) for _ in range(6)]
+    over.set()
+    thread.join()
+    conns = world.broker.conns
+    streams = [each for each in conns.stream if each]
+    for stream in streams:
+        stream._sock = Counted(stream._sock)
+    for one in many:
+        one.sock.sendall(b"".join(one.key_update() for _ in range(12_000)))
+    world.turns(6 * len(many))
+    times = []
+    for _ in range(4 * len(many)):
+        before = [stream._sock.count for stream in streams]
+        world.turns(1)
+        read = [stream._sock.count - old for stream, old in zip(streams, before, strict=True)]
+        times.append([n for n, count in enumerate(read) if count])
+        assert len(times[-1]) <= 1 and max(read) <= 4096
+    counts = [sum(n in each for each in times) for n in range(len(streams))]
+    assert max(counts) - min(counts) <= 1 and max(counts), counts
+    for one in many:
+        one.close()

@@ -11,7 +11,8 @@
 # records around them; write() accepts nothing until it has left. Input that was decrypted, or came
 # in with it, causes no event of the system, so Tls.wait() adds one for each stream in Tls.ready.
 # The handshake is made here; the loop sees no event before. In one turn one handshake goes on by
-# one step: other clients wait for one of these at most. Until CONNECT, net/timers.py counts
+# one step, or one stream is read whose last input had no plaintext (KeyUpdates, say): others wait
+# for one of these at most, however many there are. Until CONNECT, net/timers.py counts
 # connect_timeout as for everybody.
 #
 # Owns the buffer of all connections, the set of streams with input left, and what OpenSSL has for
@@ -28,6 +29,7 @@ _GONE = 8 | 16 | 32
 _LOST = 9
 _SERVED = 3  # of Connections.counts
 _RECV = 16384  # bytes of one recv(), the only one of a stream in a turn
+_RECV_MUTE = 4096  # the same, where the last one had no plaintext
 _PIECE = 65536  # bytes of plaintext in one write()
 _RESTS_MOST = 2 * _PIECE  # bytes that wait for the socket, with TLS's own answers
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
@@ -55,6 +57,8 @@ class TlsStream:
         self.is_blocked = False  # does the poller wait until the socket takes _rest?
         self.packets = Packets()  # None: net/websocket.py makes a frame of each
         self.is_corked = False  # will more be written at once?
+        self.is_mute = True  # had the last input no plaintext, or has none come yet?
+        self.chosen = 0  # number of the turn that had it as its one
         self._active = 0  # tenths of a second: the last activity before the event under way
         self._rest = b""
         self._incoming = ssl.MemoryBIO()
@@ -96,6 +100,7 @@ class TlsStream:
             if len(self._rest) > _RESTS_MOST:
                 self.why = "TLS: it does not read the answers"
                 return 0
+        self.is_mute = not got
         if not got:
             loop = self.tls.loop
             loop.conns.last_activity[loop.of_stream[self]] = self._active
@@ -105,7 +110,7 @@ class TlsStream:
         # False: nothing now.
         tls = self.tls
         try:
-            n = self._sock.recv_into(tls.buffer)
+            n = self._sock.recv_into(tls.buffer, _RECV_MUTE if self.is_mute else _RECV)
         except BlockingIOError:
             return False
         if n:
@@ -278,6 +283,7 @@ class Tls:
         self.buffer = bytearray(_RECV)
         self.view = memoryview(self.buffer)
         self.ready = set()
+        self.turn = 0  # of those that had a handshake or a mute stream
         self._wait, poller.wait = poller.wait, self.wait
         self._register, poller.register = poller.register, self.register
         self._modify, poller.modify = poller.modify, self.modify
@@ -305,19 +311,30 @@ class Tls:
 
     def with_streams(self, events):
         found = []
-        shaken = False
+        chosen = self._choose(events)
         for fd, event in events:
             stream = self.poller.streams[fd]
             if isinstance(stream, TlsStream):
                 self.loop.conns.counts[_SERVED] = self.loop.of_stream[stream]
-                if stream.why:
-                    if shaken and not stream.is_blocked:
-                        continue  # in one of the next turns
-                    shaken = True
+                if (stream.why or stream.is_mute) and stream is not chosen:
+                    event &= _OUT  # the rest in one of the next turns
                 event = stream.handle(event)
             if event:
                 found.append((stream, event))
         return found
+
+    def _choose(self, events):
+        # Of the streams that make their handshake or are mute the one whose turn it is, or None.
+        streams = [self.poller.streams[fd] for fd, event in events if event != _OUT]
+        streams = [each for each in streams if isinstance(each, TlsStream)]
+        chosen = min(
+            [each for each in streams if each.why or each.is_mute],
+            key=lambda each: each.chosen, default=None,
+        )  # fmt: skip
+        if chosen:
+            self.turn += 1
+            chosen.chosen = self.turn
+        return chosen
 
 
 def accept(loop, accept_plain, own):
