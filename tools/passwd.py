@@ -33,6 +33,7 @@ SLOW = (
 )
 _SALT_BYTES = 16
 _USERS_MAX = 65_000  # of `limit users`
+_SALTS = b"#salts:"  # see access/users_file.py
 _NAME_MAX = 100  # bytes; fits into a client's first message, even if each is sent as =2C
 
 
@@ -48,6 +49,8 @@ def put(file: Path, name: str, password: str, iterations: int = ITERATIONS) -> b
         lines.append(new)
     else:
         lines[at] = new
+    if not any(each.startswith(_SALTS) for each in lines):
+        lines.append(_SALTS + binascii.b2a_base64(os.urandom(32), newline=False))
     _write(file, lines)
     return at is not None
 

@@ -1,6 +1,5 @@
 """`slotmq certs`, and the commands that connect over TLS."""
 
-import gc
 import socket
 import ssl
 import subprocess
@@ -113,7 +112,6 @@ class TestStatus:
         ):
             result = slotmq("status", f"localhost:{port}", "--cafile", cafile)
             assert (result.exit_code, text in result.output) == (1, True), result.output
-        gc.collect()
 
 
 def test_harvest_speaks_tls_and_logs_in(serve: Serve, certs: Path, tmp_path: Path) -> None:

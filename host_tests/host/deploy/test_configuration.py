@@ -224,7 +224,7 @@ class TestScramFile:
     def test_a_wrong_one_is_refused_and_not_shown(self, board: FakeRepl, tmp_path: Path) -> None:
         content = users(tmp_path / "users")
         (tmp_path / "users").write_bytes(content + f"bob:{SECRET}\n".encode())
-        with pytest.raises(ToolError, match=rf"{tmp_path}/users:2: ") as refused:
+        with pytest.raises(ToolError, match=rf"{tmp_path}/users:3: ") as refused:
             deployed(board, conf=conf(tmp_path, "password_file users"))
         assert SECRET not in str(refused.value)
         assert board.written == []

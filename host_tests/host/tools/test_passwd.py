@@ -44,7 +44,18 @@ def said(what: str, file: Path, where: str = "in") -> str:
 
 
 def lines(file: Path) -> list[bytes]:
-    return file.read_bytes().splitlines()
+    """But for the secret of made-up salts."""
+    found = file.read_bytes().splitlines()
+    return [each for each in found if not each.startswith(b"#salts:")]
+
+
+def test_the_secret_of_made_up_salts_is_written_once(tmp_path: Path) -> None:
+    file = tmp_path / "users"
+    for name in ("one", "two"):
+        passwd.put(file, name, "pencil")
+    passwd.delete(file, "one")
+    (secret,) = [each for each in file.read_bytes().splitlines() if each[:1] == b"#"]
+    assert len(binascii.a2b_base64(secret.removeprefix(b"#salts:"))) == 32
 
 
 def test_the_line_of_rfc_7677_s_user() -> None:

@@ -88,4 +88,4 @@ def test_work_is_linear(work: Any) -> None:
 def test_boots_far_apart_are_one_loss() -> None:
     """A ring that was formatted begins with a random boot: up to 2**28 lie between."""
     near, far = (calls([*boot(5, (0, 1)), *boot(last, (0, 1))]) for last in (2**15, 2**28))
-    assert near == far
+    assert abs(near - far) < 50  # the collector calls functions, too

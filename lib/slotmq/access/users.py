@@ -47,8 +47,8 @@ class Users:
         self.keys = bytearray(n * _USER_BYTES)
         self.foreign = {}  # slot: a user of mosquitto_passwd
         self.secret = os.urandom(_KEY)
-        self.salts = b""  # a secret of the file's keys, so that it is the same after a restart;
-        # a reload leaves it: users keep their salts then, too
+        self.salts = b""  # the file's secret, or one of its keys, so that it is the same after a
+        # restart; a reload leaves it: users keep their salts then, too
         self.usual = _NONE  # the slot whose line costs what most of them cost
         self.of_conn = u16(limits.connections + 1, _NONE)  # the user of each connection
         self.waiting = []

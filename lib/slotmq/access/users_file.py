@@ -6,6 +6,9 @@
 #                                                passwd` writes it. A name is UTF-8 without control
 #                                                characters, which SASLprep does not change
 #     name:$...                                  of mosquitto_passwd; on a computer only
+# The comment `#salts:` with 32 bytes in base64, which `slotmq passwd` writes too, is the secret
+# that salts of unknown names are made from: they stay when the users change. Without it the secret
+# is made from all keys.
 # The whole file is read and checked before the table changes. Loaded on demand; owns nothing;
 # allocates.
 import binascii
@@ -30,7 +33,19 @@ def load(users, path):
     foreign = None
     if not MICROPYTHON:
         from slotmq.access.mosquitto_cpython import usable as foreign
-    return _replace(users, read(path, users.slots, foreign, users.most))
+    rows = read(path, users.slots, foreign, users.most)
+    return _replace(users, rows, _salts(path))
+
+
+def _salts(path):
+    with open(path, "rb") as file:
+        for line in file:
+            if line[:7] == b"#salts:":
+                try:
+                    return decoded(line[7:].strip())
+                except ValueError:
+                    pass
+    return None
 
 
 def read(path, most, foreign=None, longest=65535):
@@ -99,7 +114,7 @@ def decoded(text, least=_KEY):
     return raw
 
 
-def _replace(users, rows):
+def _replace(users, rows, salts):
     # -> the slots of users that are gone or have another password
     slot_of = users.slot_of
     changed = []
@@ -119,7 +134,9 @@ def _replace(users, rows):
             changed.append(slot)
         _put(users, slot, row)
     keys = sorted([row[3] + row[4] for row in rows if len(row) > 2])
-    if not users.salts:
+    if salts:
+        users.salts = salts
+    elif not users.salts:
         users.salts = hmac(b"", b"".join(keys)) if keys else users.secret
     users.usual = _usual(slot_of, rows)
     return changed

@@ -68,6 +68,20 @@ class TestLines(unittest.TestCase):
         self.read(f"a:{KEYS}\nb:{KEYS}\n", 2)
         self.refused(f"a:{KEYS}\nb:{KEYS}\n#\nc:{KEYS}\n", 4, "at most 2 users, see limit", 2)
 
+    def test_made_up_salts_stay_when_the_users_change(self):
+        """A file with a secret of its own: after a restart with other users, too."""
+        secret = "#salts:" + SALT[:-2] + "A" * 21 + "=\n"
+        made = []
+        for users in (f"a:{KEYS}\n", f"a:{OTHER}\nb:{KEYS}\n"):
+            for first in ("", "#salts:wrong\n", secret):
+                path = scratch.write(first + users)
+                broker = Broker(Limits(), Settings(password_file=path))
+                made.append(broker.users.made_up(b"nobody")[2])
+        self.assertEqual(made[0], made[1])
+        self.assertTrue(made[0] != made[3])
+        self.assertEqual(made[2], made[5])
+        self.assertTrue(made[2] != made[0])
+
     def test_a_name_that_no_session_can_store(self):
         limits = Limits(client_id_bytes=23)
         path = scratch.write(f"{'a' * 23}:{KEYS}\n{'b' * 24}:{KEYS}\n")
