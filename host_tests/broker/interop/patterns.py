@@ -297,6 +297,7 @@ PATTERNS = {
             *(Ping(False) for _ in range(4)),
             Given("as/in", b"one", 1),
             Gets((("as/in", b"one", False),)),
+            Ping(),  # its PUBACK has been handled
             Again(True),
             Seen("as/state", b"gone"),
             Given("as/in", b"two", 1),
