@@ -69,7 +69,7 @@ def _figure(outcome: Outcome) -> Figure:
             axes.plot(times, values, label=name, color=colour, linewidth=1.2)
         axes.set_title(title, fontsize=10, loc="left")
         axes.set_xlim(0, duration)
-        axes.set_xticks([duration * part / 4 for part in range(5)])
+        axes.set_xticks(range(0, duration + 1, max(1, duration // 4000) * 1000))  # whole seconds
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_formatter(lambda ms, _: report.clock(round(ms)))
         axes.legend(fontsize=8, loc="upper left")

@@ -74,7 +74,7 @@ def test_a_passed_test_has_none(pytester: pytest.Pytester) -> None:
         ("limits={'sesions': 9}", "@pytest.mark.mqtt: limits: 'sesions': expected the name"),
         (
             "conf='max_qos 1\\n', limits={'retained': 9, 'sessions': 2}",
-            "limits: 'sessions': expected sessions: at least connections (64)",
+            "limits: 'sessions': expected sessions: at least 64, the value of connections",
         ),
         ("conf='limit sessions 2'", "slotmq.conf:1: limit: expected sessions: at least"),
         ("limits=[9]", "limits: expected {name: number}"),

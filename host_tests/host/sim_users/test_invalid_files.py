@@ -88,7 +88,7 @@ def complaints(tmp_path: Path, text: str | bytes) -> list[str]:
         (GOOD + "[limits]\nmesages = 3", "limits.mesages", "capacity"),
         (GOOD + "[limits]\nmessages = 0", "limits.messages", "number from 1 to 65000"),
         (GOOD + "[limits]\nmessages = '9'", "limits.messages", "whole number, not '9'"),
-        (GOOD + "[limits]\nsessions = 2", "limits.sessions", "at least connections"),
+        (GOOD + "[limits]\nsessions = 2", "limits.sessions", "the value of connections"),
         (GOOD + "[limits]\nconnections = 5", "limits.connections", "at most 4 on RPI_PICO_W"),
         (GOOD + "limits = 3", "clients[0].limits", "no such key"),
         ("limits = 3\n" + GOOD, "limits", "table"),

@@ -135,4 +135,4 @@ def _fits(blocks, text):
 
 def _at_least(limits, name, why, least):
     if getattr(limits, name) < least:
-        raise ValueError("%s: at least %s (%d)" % (name, why, least))
+        raise ValueError("%s: at least %d, the value of %s" % (name, least, why))

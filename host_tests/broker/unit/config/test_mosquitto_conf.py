@@ -532,7 +532,7 @@ class TestLimits(Case):
 
     def test_the_line_is_that_of_the_limit_which_made_the_contradiction(self):
         text = "limit queued 30\nlimit connections 9\nlimit inflight 12"
-        self.refused(text, 2, "limit", "sessions: at least connections (9)")
+        self.refused(text, 2, "limit", "sessions: at least 9, the value of connections")
 
     def test_texts_that_make_connack_too_long(self):
         text = "x" * 330
