@@ -135,7 +135,7 @@ def test_sighup_reads_the_users_again(start: Start, tmp_path: Path) -> None:
     good = users.read_bytes()
     users.write_bytes(good + b"nonsense\n")
     run.process.send_signal(signal.SIGHUP)
-    run.wait_for(lambda: f"{users}:2: " in run.everything(), "the error")
+    run.wait_for(lambda: f"{users}:3: " in run.everything(), "the error")
     other = codec.connect("b", username="user", password=b"pencil")
     exchange(("127.0.0.1", port), (other, bytes.fromhex("2002 0000"))).close()
     users.write_bytes(b"")

@@ -78,21 +78,12 @@ def check(broker, conn, fields):
         _add(users, broker.now, _OF_WRONG, users.seal(name, password), 0)  # the newest again
         return _BAD_LOGIN
     fields.why = must_wait(broker, conn, name)
-    address = _address(broker, conn)
-    if [each[_JOB_ADDRESS] for each in users.waiting].count(address) >= _most_of_one(broker):
-        fields.why = b"too many logins of this address wait"
     if fields.why:
         return _BUSY if fields.level == 5 else _UNAVAILABLE
-    _wait_in_line(users, [conn, b"", 0, name, password, None, address, 0])
+    _wait_in_line(users, [conn, b"", 0, name, password, None, _address(broker, conn), 0])
     broker.conns.state[conn] = _VERIFYING
     broker.turn_soon = 1
     return -1
-
-
-def _most_of_one(broker):
-    # Logins of one address that may wait: others find a connection that is free.
-    slots = broker.limits.connections
-    return slots - (slots >> 2)
 
 
 def _wait_in_line(users, job):

@@ -13,8 +13,10 @@ _OUT = const(4)
 _GONE = const(8 | 16 | 32)
 _EAGAIN = const(11)
 _LINGERING = const(5)
+_POLICY_DISCONNECT = const(6)
 _LOST = const(9)
 _QUOTA_SOCKETS = const(1)
+_JOB_CONN = const(0)  # of a row of Users.waiting
 
 
 def close(loop, conn):
@@ -50,14 +52,21 @@ def discard(loop, conn, stream, event):
 
 
 def make_way(loop):
-    """End a connection that lingers, since a client waits for a slot; False: none lingers.
+    """A client waits for a slot: end a connection that lingers; or the last login in line, if
+    three quarters of the connections are logins that wait, since of these a client that has gone
+    is not noticed. False: nothing makes way.
 
     It is closed at the end of the turn, because this turn may still have an event of it."""
     conns = loop.conns
+    users = loop.broker.users
     for conn in range(conns.top):
         if conns.state[conn] == _LINGERING:
             loop.broker.end(conn, _LOST)
             return True
+    if users and len(users.waiting) * 4 >= conns.slots * 3:
+        users.delayed += 1
+        loop.broker.end(users.waiting[-1][_JOB_CONN], _POLICY_DISCONNECT)
+        return True
     return False
 
 
