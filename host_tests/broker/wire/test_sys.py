@@ -93,7 +93,9 @@ def test_a_computer_has_more_of_those_of_mosquitto(mqtt, topic, request):
     assert (values[0], values[1], values[3]) == ("1", "0", "0")
     assert values[2].isdigit()  # this answer itself waits there
     assert int(found["heap/maximum"]) > 1_000_000
-    assert all(f"load/publish/dropped/{age}min" in found for age in (1, 5, 15))
+    loads = ("publish/dropped", "sockets", "connections")
+    assert all(f"load/{load}/{age}min" in found for load in loads for age in (1, 5, 15))
+    assert found["clients/expired"] == "0"
     mqtt.connect()
     assert state(watcher)["connections/socket/count"] == "2"
 

@@ -9,6 +9,7 @@ _LEFT = const(1)
 _EXTRA = const(8)
 _QUOTA_CONNECTED = const(2)
 _OF_WILL = const(16)
+_LET_IN = const(25)  # index in stats
 
 
 def publish_stored(broker, msg, session):
@@ -45,6 +46,7 @@ def attach(broker, conn, session):
     sessions.cursor[session] = sessions.head[session]
     broker.conns.session[conn] = session
     broker.connected += 1
+    broker.stats[_LET_IN] += 1
     broker.conns.quota[conn][_QUOTA_CONNECTED] += 1
 
 

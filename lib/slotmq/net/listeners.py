@@ -24,6 +24,7 @@ _COPIED = const(32)
 # settings by name (config/mosquitto_conf.py), which a reload may change]
 _QUOTA_MOST = const(0)
 _QUOTA_SOCKETS = const(1)
+_SOCKETS_OPENED = const(24)  # index in stats
 
 
 class Listener:
@@ -129,6 +130,7 @@ class Listeners:
                 return
             loop.of_stream[stream] = conn = conns.take(stream, loop.broker.now)
             conns.source[conn] = found[1]
+            loop.broker.stats[_SOCKETS_OPENED] += 1
             quota[_QUOTA_SOCKETS] += 1
             conns.quota[conn] = quota
             if len(found) > 2:

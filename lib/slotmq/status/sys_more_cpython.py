@@ -5,6 +5,7 @@ import sys
 
 _NONE = 0xFFFF
 ROWS = """\
+clients/expired stats.26
 connections/socket/count conns.count
 heap/maximum .maximum
 packet/out/bytes .waiting

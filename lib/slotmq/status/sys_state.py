@@ -9,13 +9,14 @@ from slotmq.platform.runtime import MICROPYTHON, const
 
 _ROWS = const(68)  # topics of status/sys_topics.py that are not moving averages
 _NONE = const(0xFFFF)
+_CARRIED = const(7)  # of stats, see timers.CARRY
 _PUBLISH_OUT = const(3)
 _LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
-_OF_COMPUTER = const(5)  # rows of status/sys_more_cpython.py
+_OF_COMPUTER = const(6)  # rows of status/sys_more_cpython.py
 _MINUTES = (1, 5, 15)
 
 if not MICROPYTHON:
-    _LOADS += b"\4"
+    _LOADS += b"\4\x18\x19"
 
 
 class Sys:
@@ -48,7 +49,8 @@ class Sys:
 
     def stat(self, k):
         """A counter since the start."""
-        return self.broker.carried[k] * CARRY + self.broker.stats[k]
+        carried = self.broker.carried[k] * CARRY if k < _CARRIED else 0
+        return carried + self.broker.stats[k]
 
     def sent(self):
         return self.stat(1) + self.stat(_PUBLISH_OUT)

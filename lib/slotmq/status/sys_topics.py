@@ -261,5 +261,5 @@ if not MICROPYTHON:
     from slotmq.status.sys_more_cpython import ROWS, VALUES
 
     JOURNAL += ROWS
-    _LOADS += " publish/dropped"
+    _LOADS += " publish/dropped sockets connections"
     _VALUES.update(VALUES)

@@ -38,6 +38,7 @@ _HAS_ROW = const(16)  # flag of a message: the journal has its row
 _REFUSED = const(5)
 _QUEUED = const(0)
 _DROPPED = const(4)
+_EXPIRED = const(26)  # index in stats
 _SWEEP = const(-1)  # in place of a session
 _LOOKS = const(8192)
 _LINGERING = const(5)
@@ -240,6 +241,7 @@ class Version5:
             if sessions.used(session) and sessions.conn[session] == _NONE:
                 gone = (broker.now - sessions.left[session]) // 10
                 if gone >= self.expiry[session] < NEVER:
+                    broker.stats[_EXPIRED] += 1
                     lifecycle.end_session(broker, session)
                     continue
                 if sessions.will[session] != _NONE and broker.now >= self.will_at[session]:

@@ -7,6 +7,7 @@ from slotmq.delivery import lifecycle, retain
 from slotmq.fast import unref
 
 NEVER = 0x3FFFFFFF
+EXPIRED = 26  # index in Broker.stats
 
 
 class TestMessages(Version5Case):
@@ -85,6 +86,7 @@ class TestSessions(Version5Case):
         self.assertEqual(self.there(), [ten, never])
         self.wait(90)
         self.assertEqual(self.there(), [never])
+        self.assertEqual(self.broker.stats[EXPIRED], 2)
         self.broker.now += 700000000
         self.wait(4)
         self.assertEqual(self.there(), [never])
