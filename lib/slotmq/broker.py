@@ -291,12 +291,6 @@ class Broker:
         """Read the configuration again, if there is one, and the acl_file."""
         self.on_reload and self.on_reload()
 
-    def dump_tree(self):
-        """Print the subscription tree, and log it where a log is kept in a file."""
-        from slotmq.tables.tree_text import dump
-
-        dump(self)
-
     def publish(self, topic, payload=b"", qos=0, retain=False):
         """Publish as a client would, without asking a hook. False: a table is full, and nobody
         gets the message. ValueError: no client may send this topic name, QoS, RETAIN or size."""
@@ -304,8 +298,8 @@ class Broker:
         return own.publish(self, topic, payload, qos, retain)
 
     def __getattr__(self, name):
-        # compact(), and subscribe(), client(), serve() of embed/in_process.py: a broker that does
-        # not use them has no code for them.
+        # compact(), dump_tree(), and subscribe(), client(), serve() of embed/in_process.py: a
+        # broker that does not use them has no code for them.
         from slotmq.embed import publishing
 
         return publishing.find(self, name)

@@ -22,7 +22,7 @@ from .segments import Header, NotASegment, scan
 from .store import Store, same_segment
 from .usb import Files
 
-_IN_VAIN = 64  # so many segments in a row that are not there are an end
+_IN_VAIN = 1024  # so many segments in a row that are not there are an end
 Done = Callable[[float], None]
 Fetch = Callable[[int], Iterable[bytes]]  # the bytes of a segment from this offset on
 

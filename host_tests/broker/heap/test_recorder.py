@@ -1,4 +1,5 @@
-"""A Pico W with the recorder and the journal starts, and has 18.9 KB of heap free."""
+"""A Pico W with the recorder and the journal, and 1.6 KB less for messages, starts, and has 20 KB
+of heap free."""
 
 import pytest
 
@@ -13,4 +14,4 @@ def test_the_free_heap_with_journal_and_recorder(
     free = free_with_recorder("RPI_PICO_W")
     with capsys.disabled():
         print(f"\nRPI_PICO_W: {free:,} bytes free with persistence and record")
-    assert free >= 18.9 * KB
+    assert free >= 20 * KB

@@ -182,6 +182,8 @@ def _find_topic(model, link, packet):
     if not alias:
         return
     model.world.events["alias"] += 1
+    if alias > link.client.plan.alias_max:
+        model.fail("link %d: alias %d is above the maximum of the client", link.number, alias)
     if packet.topic:
         link.aliases[alias] = packet.topic
     elif alias in link.aliases:

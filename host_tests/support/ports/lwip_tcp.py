@@ -175,14 +175,15 @@ class Lwip(Stack):
 
     def _receive(self, pcb, peer):
         # The window shrinks by what the program has not read.
-        while peer.to_send and pcb.rcv_wnd:
-            n = min(len(peer.to_send), pcb.rcv_wnd, TCP_MSS)
+        ignored = pcb.state in ("FIN_WAIT", "LAST_ACK")  # tcp_recv_null
+        n = min(len(peer.to_send), pcb.rcv_wnd)
+        if n:
             data = bytes(peer.to_send[:n])
-            peer.to_send = peer.to_send[n:]
-            if pcb.state in ("FIN_WAIT", "LAST_ACK"):
-                continue  # tcp_recv_null
-            pcb.rcv_wnd -= n
-            (pcb.socket.incoming if pcb.socket else pcb.refused).append(data)
+            peer.to_send = peer.to_send[len(peer.to_send) if ignored else n :]
+            for at in range(0, 0 if ignored else n, TCP_MSS):
+                piece = data[at : at + TCP_MSS]
+                pcb.rcv_wnd -= len(piece)
+                (pcb.socket.incoming if pcb.socket else pcb.refused).append(piece)
         if peer.has_ended and not peer.to_send:
             if pcb.state == "ESTABLISHED":
                 pcb.state = "CLOSE_WAIT"

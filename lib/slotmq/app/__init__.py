@@ -24,7 +24,7 @@ _ORDERS = {b"s": "stop", b"": "stop", b"r": "reload", b"c": "compact", b"t": "du
 def main(argv, on_ready=None):
     """Run the broker until it is stopped; -> the exit status."""
     if not _start:
-        print("slotmq: a second start needs a reset or a new import of slotmq", file=sys.stderr)
+        print("slotmq: a second start needs a reset", file=sys.stderr)
         return 1
     app = App()
     status = _start(app, argv)

@@ -28,7 +28,7 @@ def rows(limits, settings=None):
             limits.shares,
         ),
         # the receive buffer, the work buffer for a topic and a filter, the Broker itself
-        ("shared", 1216 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
+        ("shared", 1232 + limits.rx_bytes + 2 * limits.topic_bytes, 1),
     ] + (
         ([tls_row(limits.tls_connections)] if limits.tls_connections else [])
         + (access_rows(settings, limits) if settings else [])

@@ -35,6 +35,10 @@ def find(broker, name):
     So a broker that does not use these methods has nothing of them in its heap."""
     if name == "compact":
         return lambda: compact(broker)
+    if name == "dump_tree":
+        from slotmq.tables.tree_text import dump
+
+        return lambda: dump(broker)
     if name == "close" or name[:2] == "__":
         from slotmq.embed import lifetime
 

@@ -64,7 +64,7 @@ def make_way(loop):
             loop.broker.end(conn, _LOST)
             return True
     if users and len(users.waiting) * 4 >= conns.slots * 3:
-        users.delayed += 1
+        conns.refused += 1
         loop.broker.end(users.waiting[-1][_JOB_CONN], _POLICY_DISCONNECT)
         return True
     return False

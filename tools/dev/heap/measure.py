@@ -38,7 +38,7 @@ _DEVICE_BYTES = 16 * 1024  # additional heap for what only the measurement needs
 # The journal is a file in the current folder.
 _PERSISTENCE = "persistence true\nallow_anonymous true\n"
 _JOURNAL_NATIVE = "slotmq.journal_viper"
-_RECORDING = "record #\nremote_admin true\n"
+_RECORDING = "record #\nremote_admin true\nlimit message_bytes 8192\n"
 _RECORDING_NATIVE = "slotmq.record_viper"
 _UNPACKED_BYTES = 128 * 1024  # additional heap for modules as they are written
 # Cortex-M boards have native code in the heap; an ESP32 has other memory for it.

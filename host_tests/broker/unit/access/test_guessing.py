@@ -109,7 +109,7 @@ class TestOthers(LoginCase):
         who = [{"username": f"u{n}", "password": b"x"} for n in range(20)]
         many = [self.open(connect(f"c{n}", **each), turns=1) for n, each in enumerate(who)]
         self.assertEqual(len(self.users.waiting), 8)
-        self.assertTrue(sum(each.stream.closed for each in many) >= self.users.delayed > 3)
+        self.assertTrue(sum(each.stream.closed for each in many) >= self.broker.conns.refused > 3)
         self.host = "192.0.2.8"
         self.assertEqual(self.answer("first", **PENCIL), [ACCEPTED])
 
