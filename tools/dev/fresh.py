@@ -43,6 +43,8 @@ exit $?
 
 def main() -> int:
     """Visit each release, or be the visitor; -> exit status."""
+    # A job in the background of a shell ignores it, and so would all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if sys.argv[1:] == ["--visit"]:
             visit()
