@@ -15,7 +15,7 @@ from slotmq_tools.pack import mpy
 
 DOCS = Path(__file__).parents[2] / "docs/measurements.md"
 TOLERANCE = 0.02
-CHANCE = 0.3  # of all cycles, by colliding names
+CHANCE = 0.4  # of all cycles, by colliding names: 5.0, QoS 0 took 33,700 and 46,300
 HOW = "python -m slotmq_tools.dev.emulator.cycles --write docs/measurements.md"
 
 
@@ -25,6 +25,7 @@ IDLE = "a turn without events"
 # Most cycles, lookups included, and without them; MQTT 5.0 may take 1.3 times as many
 AIMS = {IDLE: (13_000, 7_000), QOS_0: (40_000, 28_000), QOS_1: (80_000, 58_000)}
 OF_5 = 1.3
+FROZEN = 1.1  # of the aims: here no count tells what colliding names take
 # Attributes that every packet uses, and other names for them
 OTHER_NAMES = (("at_hand", "a_hand"), ("mark_dirty", "z_dirty"), ("buffered", "a_buffered"))
 IN_EACH_TURN = "        broker, pipes, rx = self.incoming\n"
@@ -79,7 +80,8 @@ def test_cycles_are_below_the_aims(now: dict[str, cycles.Cost]) -> None:
 
 def test_a_broker_in_the_firmware_takes_no_more() -> None:
     costs = by_name(cycles.measure_frozen())
-    assert all(costs[name].cycles <= most for name, (most, _) in AIMS.items()), costs
+    most = {name: aim * FROZEN for name, (aim, _) in AIMS.items()}
+    assert all(costs[name].cycles <= most[name] for name in most), costs
 
 
 def test_a_second_run_takes_the_same_cycles(now: dict[str, cycles.Cost]) -> None:

@@ -390,7 +390,7 @@ def test_an_import_brings_only_the_broker() -> None:
 
 STUBBED = ("slotmq.Broker", "slotmq.Limits", "slotmq.Settings", "slotmq.__")
 # Methods that Broker.__getattr__ finds
-FOUND = ("slotmq.Broker.bridge", "slotmq.Broker.client", "slotmq.Broker.compact")
+FOUND = tuple(f"slotmq.Broker.{name}" for name in ("bridge", "client", "compact", "dump_tree"))
 
 
 def test_the_stubs_fit_the_code() -> None:

@@ -100,8 +100,6 @@ class Broker:
         # The connection whose packets are being handled. None: a callback or a hook of the program
         # has raised, see caught()
         self.reading = _NONE
-        # While the log may show the packet of `pkt`, with which a connection may end: its buffer
-        self.shown = None
         # How long may the next turn wait for events? 0: as long as turn() says; 1: not at all,
         # since scans go on or the program has something to send; 2: a moment, for lwIP's memory
         self.turn_soon = 0
@@ -122,9 +120,9 @@ class Broker:
         self.outgoing = None  # the Bridges of bridge/bridges.py
         self.log = None  # log(bit, text), called only if log_mask has the bit, or with bit 0
         self._log_mask = 0
-        self.said = {}  # of platform/said.py, delivery/refusing_bound.py
         self.pkt = new_packet(limits.max_packet)
         self.five = None
+        self.said = {}  # of platform/said.py, delivery/refusing_bound.py
         # handle_fast(fast_path, conn, buf, at, end) handles packets that need no decision.
         # control.py sets fast_path: fast_columns, or None while each packet must be looked at.
         self.handle_fast = fast_path

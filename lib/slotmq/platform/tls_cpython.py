@@ -358,6 +358,9 @@ def lacking(key):
     return text if method and not hasattr(ssl.SSLContext, method) else None
 
 
+# CPython's own default, which Debian's has not: of TLS 1.2 those with forward secrecy, none with
+# SHA-1 or a short tag
+_CIPHERS = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
 _PSK = "TLS with shared keys needs CPython 3.13; `certfile` and `keyfile` serve TLS"
 # What older ones do not have: a method of SSLContext, and what to say without it
 _LATER = {
@@ -375,6 +378,7 @@ def make_context(own):
     warnings as (key, text). None if there are errors."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    context.set_ciphers(_CIPHERS)
     errors = []
     steps = {
         "certfile": lambda path: _load_chain(context, path, own["keyfile"]),

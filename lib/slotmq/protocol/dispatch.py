@@ -87,9 +87,9 @@ def _refuse(broker, conn, pkt, buf, end, reason, result):
         conns.tx_end[conn] -= 1
         put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
     if broker._log_mask & _NOTICE:
-        broker.shown = buf
+        broker.conns.shown = buf
         ondemand.log_event(broker, "refused", conn, reason)
-        broker.shown = None
+        broker.conns.shown = None
     return _REFUSED
 
 
@@ -200,9 +200,9 @@ def _handle(broker, conn, buf, at, end, buffered):
         conns.tx_limit[conn] = min(limit, (conn + 1) * conns.tx_bytes)
         buffered = 0
         if broker.fast_path is None and broker._log_mask & _DEBUG:
-            broker.shown = buf
+            broker.conns.shown = buf
             ondemand.log_event(broker, "received", conn, pkt)
-            broker.shown = None
+            broker.conns.shown = None
         broker.no_commit = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
         result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
         broker.no_commit = 0
@@ -239,9 +239,9 @@ def _end(broker, conn, result, buf, at, end):
     pkt = broker.pkt
     pkt[_START] = at
     pkt[_END] = end
-    broker.shown = buf
+    broker.conns.shown = buf
     broker.end(conn, result)
-    broker.shown = None
+    broker.conns.shown = None
 
 
 def _never(handlers, first, level):

@@ -21,7 +21,7 @@ def received(broker, conn, pkt):
     """A packet was received; `pkt` is its record."""
     line = "Received %s from %s (" % (_PACKETS.split()[pkt[_TYPE]], who(broker, conn))
     if pkt[_TYPE] == _PUBLISH_TYPE:
-        line += publish(broker.shown, pkt[_FLAGS], pkt[_TOPIC], pkt[_TOPIC_LEN], pkt[_END])
+        line += publish(broker.conns.shown, pkt[_FLAGS], pkt[_TOPIC], pkt[_TOPIC_LEN], pkt[_END])
     broker.log(_DEBUG, "%s%d bytes)" % (line, pkt[_TOTAL]))
 
 

@@ -149,9 +149,9 @@ def ended(broker, conn, reason, text):
     conns = broker.conns
     buf, at, end = conns.partial, conns.partial_off[conn], conns.buffered[conn]
     end += at
-    if at == end and reason in (_MALFORMED, _PROTOCOL) and broker.shown is not None:
+    if at == end and reason in (_MALFORMED, _PROTOCOL) and broker.conns.shown is not None:
         # Beside them in the buffer are bytes of other connections.
-        buf, at, end = broker.shown, broker.pkt[_START], broker.pkt[_END]
+        buf, at, end = broker.conns.shown, broker.pkt[_START], broker.pkt[_END]
     said = bytes(buf[at : min(end, at + _SHOWN)])
     if [byte for byte in said[:_BEGINNING] if not 32 <= byte < 127]:
         said = said[:_BEGINNING]
@@ -176,13 +176,13 @@ def _host(broker, conn):
 def too_large(broker):
     """Which packet was larger than the broker takes, and which bound that is."""
     pkt = broker.pkt
-    if broker.shown is None:
+    if broker.conns.shown is None:
         return ""
     topic = b""
     at = pkt[_BODY] + 2
     if pkt[_TYPE] == _PUBLISH_TYPE and at <= pkt[_END]:  # of the topic as much as has come
-        n = broker.shown[at - 2] << 8 | broker.shown[at - 1]
-        topic = bytes(broker.shown[at : min(at + n, pkt[_END], at + _TOPIC_SHOWN)])
+        n = broker.conns.shown[at - 2] << 8 | broker.conns.shown[at - 1]
+        topic = bytes(broker.conns.shown[at : min(at + n, pkt[_END], at + _TOPIC_SHOWN)])
     to = " to %r" % topic if topic else ""
     key = "max_packet_size" if broker.settings.max_packet_size else "limit max_packet"
     return ", %d bytes%s, %s %d" % (pkt[_TOTAL], to, key, pkt[_PACKET_MAX])

@@ -49,6 +49,8 @@ class Connections:
         self.top = 0  # past the last slot that was ever used
         self.high = 0
         self.refused = 0
+        # While the log may show the packet of broker.pkt, with which one may end: its buffer
+        self.shown = None
         self.stalled = 0  # ended because they did not read
         self._next = chain(n)
         self._free = 0
