@@ -65,13 +65,15 @@ class Counted:
         return n
 
 
-@pytest.mark.parametrize("is_13", [False, True])
+@pytest.mark.parametrize(("is_13", "each"), [(False, 0), (True, 0), (True, 100)])
 def test_a_turn_reads_so_much_and_answers_do_not_pile_up(
     world: World,  # noqa: F811
     certs: Path,
     tmp_path: Path,
     is_13: bool,
+    each: int,
 ) -> None:
+    """each: before so many of them is a message that fills a read of the broker."""
     over = threading.Event()
 
     def turn() -> None:
@@ -94,7 +96,12 @@ def test_a_turn_reads_so_much_and_answers_do_not_pile_up(
     stream._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     stream._sock = counted = Counted(stream._sock)
     made = Forger.key_update if is_13 else renegotiation
-    flood = b"".join(made(one) for _ in range(20_000))
+    full = codec.publish("t", bytes(world.broker.limits.rx_bytes - 6))
+    assert len(full) == world.broker.limits.rx_bytes
+    flood = b"".join(
+        (one.record(DATA, full) if each and n % each == 0 else b"") + made(one)
+        for n in range(20_000)
+    )
     one.sock.settimeout(0)
     at = 0
     for _ in range(2000):

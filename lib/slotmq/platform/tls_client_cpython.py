@@ -114,6 +114,7 @@ class Pipe:
             if not k:
                 return got
             got += k
+        self._answer()
         self.more = True
         return got
 

@@ -89,17 +89,24 @@ class TlsStream:
         except OSError:  # a record that is wrong or cut, or a lost connection
             if not got:
                 return 0
+        if self._has_too_many_answers():
+            return 0
         self.tls.ready.add(self)  # there may be more; or the error comes again
         return got
 
-    def _answer(self, got):
-        # All input was handled. TLS has answers of its own to what was no plaintext: refusals of
-        # renegotiations. Nor is that activity.
+    def _has_too_many_answers(self):
+        # TLS has answers of its own to what is no plaintext: refusals of renegotiations.
         if self._outgoing.pending:
             self._leave()
             if len(self._rest) > _RESTS_MOST:
                 self.why = "TLS: it does not read the answers"
-                return 0
+                return True
+        return False
+
+    def _answer(self, got):
+        # All input was handled. What was no plaintext is no activity.
+        if self._has_too_many_answers():
+            return 0
         self.is_mute = not got
         if not got:
             loop = self.tls.loop
