@@ -11,8 +11,6 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-import pytest
-
 from host_tests.board.conftest import Deployed
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
@@ -29,12 +27,6 @@ PINGREQ = b"\xc0\0"
 
 class Late(AssertionError):
     """A message was delayed too long, or so long that the reader's queue was full."""
-
-
-# A known gap of this version: see boards/RPI_PICO_W/README.md
-LOSES_LARGE = pytest.mark.xfail(
-    raises=Late, reason="QoS 1 messages of 900 bytes are dropped for a reader beside a stuck one"
-)
 
 
 def measured(board: Deployed, size: int, qos: int) -> None:

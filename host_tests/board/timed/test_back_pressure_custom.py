@@ -5,7 +5,7 @@ from pathlib import Path
 from host_tests.board.conftest import Deployed
 from slotmq_tools.dev.emulator import image
 
-from .pressure import LOSES_LARGE, measured
+from .pressure import measured
 
 CONF = """\
 listener 1883
@@ -20,7 +20,6 @@ def firmware() -> Path:
     return image.build().own
 
 
-@LOSES_LARGE
 def test_a_client_that_does_not_read_is_disconnected_and_others_are_served(
     board: Deployed,
 ) -> None:

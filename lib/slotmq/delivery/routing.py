@@ -35,6 +35,7 @@ _QOS_0 = const(21)
 _NOTED_DELIVERIES = const(22)
 _NOTED_MESSAGES = const(23)
 _COUNT_MOST = const(0xFFFFFFF)
+_AMPLE = const(65536)  # bytes for messages
 
 
 def route(broker, buf, topic, topic_len):
@@ -93,16 +94,19 @@ def _place_slowly(broker, pkt, buf, session, msg):
 
 def is_slow(broker, session, size):
     """Must a QoS 0 message of that size be queued behind one that goes out in chunks, or that
-    waits for that? Only while no quota would have to be asked; nor behind QoS 1 and 2, since later
-    ones would overtake it while the window is full. -1: it is dropped, else it would overtake."""
+    waits for that? Only while no quota would have to be asked, and with 64 KB for messages:
+    in less, those for a client that does not read would take the space of QoS 1 and 2. Nor behind
+    QoS 1 and 2, since later ones would overtake it while the window is full. -1: it is dropped,
+    else it would overtake."""
     flags = broker.deliveries.flags
     first = entry = broker.sessions.cursor[session]
     if first == _NONE and broker.conns.chunked_msg[broker.sessions.conn[session]] == _NONE:
         return 0
     while entry != _NONE and not flags[entry] & 6:
         entry = broker.deliveries.next[entry]
-    if entry == _NONE and not is_tight(broker, size, 1):
-        return 1
+    if entry == _NONE and broker.limits.message_bytes >= _AMPLE:
+        if not is_tight(broker, size, 1):
+            return 1
     return 0 if first == entry else -1
 
 
