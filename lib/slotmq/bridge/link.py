@@ -32,6 +32,7 @@ _PROTOCOL = const(3)
 _LEFT = const(1)
 _REFUSED = const(5)
 _TIMED_OUT = const(8)
+_LOST = const(9)
 _ACCEPTED = const(15)
 _OK = const(0)
 _EMFILE = const(24)
@@ -85,10 +86,10 @@ class Bridge:
         self.is_clean = options.cleansession if clean is None else clean
         self.ins = [topic for topic in options.topics if topic.comes_in]
         self.outs = [topic for topic in options.topics if topic.goes_out]
-        self.is_5 = options.bridge_protocol_version == "mqttv50"
+        self.wants_5 = options.bridge_protocol_version == "mqttv50"
+        self._speak(self.wants_5)
+        self.closed = 0  # how often there was no CONNACK, since the last one to 5.0
         self.remote = {}  # what CONNACK of version 5 has said
-        self.requests = module.requests(options, self._five() if self.is_5 else None)
-        self.is_private = options.try_private and not self.is_5
         self.will_flags = _STATE_WILL
         self.echoes = module.may_echo(options)
         self.refusals = {}  # why: how many messages
@@ -339,6 +340,8 @@ class Bridge:
     def _retry(self):
         # Decorrelated jitter: between the first pause and three times the last one.
         options = self.options
+        if self.wants_5 and not self.is_5 and (self.state == _UP or not self.is_soon):
+            self._speak(True)  # the other broker may be a newer one now
         self.state = _WAITING
         if self.is_soon:
             self.is_soon = False
@@ -415,6 +418,26 @@ class Bridge:
         # What only MQTT 5.0 needs.
         return ondemand.take("bridge.version5", self.broker.now)
 
+    def _speak(self, is_5):
+        # What the next CONNECT says: 5.0, or an older version and that this is a bridge.
+        module = ondemand.take("bridge.options", self.broker.now)
+        self.is_5 = is_5
+        self.is_private = self.options.try_private and not is_5
+        self.requests = module.requests(self.options, self._five() if is_5 else None)
+
+    def _speak_older(self):
+        # The version was refused: at once again with 3.1.1, then as an ordinary client; False:
+        # that was it. The attempt after a pause or a loss begins anew.
+        if self.is_5:
+            self._log(_WARNING, "the other broker has no MQTT 5.0: 3.1.1")
+            self._speak(False)
+        elif self.is_private:
+            self.is_private = False
+        else:
+            return False
+        self.is_soon = True
+        return True
+
     def connect_packet(self):
         """The CONNECT with which it asks to be let in."""
         options = self.options
@@ -453,6 +476,8 @@ class Bridge:
             return _MALFORMED
         code = buf[at + 1]
         self.remote = {}
+        if self.is_5:
+            self.closed = 0
         if size > 4:
             try:
                 self.remote, at_end = self._five().read(buf, at + 2, pkt[_END])
@@ -468,17 +493,7 @@ class Bridge:
             self.will_flags = _WILL
             self.is_soon = True
             return _REFUSED
-        if code in (_BAD_LEVEL, _BAD_VERSION) and self.is_5:  # from now on as with mqttv311
-            self._log(_WARNING, "the other broker has no MQTT 5.0: 3.1.1")
-            module = ondemand.take("bridge.options", self.broker.now)
-            self.is_5 = False
-            self.is_private = self.options.try_private
-            self.requests = module.requests(self.options, None)
-            self.is_soon = True
-            return _REFUSED
-        if code == _BAD_LEVEL and self.is_private:
-            self.is_private = False  # it knows no bridges: at once again, as an ordinary client
-            self.is_soon = True
+        if code in (_BAD_LEVEL, _BAD_VERSION) and self._speak_older():
             return _REFUSED
         if code:
             text = self._five().reason(code, self.remote) if size > 4 else None
@@ -630,6 +645,13 @@ class Bridge:
         except MemoryError:
             pass
         self.why = None
+        # Old brokers close where CONNECT has a version that they do not know; one end may be that
+        # of the network.
+        has_asked = self.state == _CONNECTING and self.broker.conns.out[self.conn] != _BLOCKED
+        if has_asked and reason == _LOST and self.wants_5:
+            self.closed += 1
+            if self.closed > 1:
+                self._speak_older()
 
     def _words(self):
         return ondemand.take("status.log_bridges", self.broker.now)

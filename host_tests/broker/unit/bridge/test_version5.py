@@ -81,6 +81,72 @@ class TestConnecting(FiveCase):
             self.tearDown()
         self.start()
 
+    def levels(self, *ends):
+        """The protocol level of each CONNECT; an end: what the other broker answers, b"": it
+        closes. After an acceptance it closes, too."""
+        found = []
+        for number, answer in enumerate(ends):
+            while len(self.network.streams) == number:
+                self.wait(1)
+            at = self.broker.now // 10
+            remote = self.remote(answer)
+            found.append((self.connect[0][self.connect[0].index(b"MQTT") + 4], at))
+            remote.leave()
+            self.world.turn(3)
+        first = found[0][1]
+        return [(level, at - first) for level, at in found]
+
+    def test_a_broker_that_closes_is_asked_with_3_1_1(self):
+        """Old brokers send no CONNACK where they do not know the version. But a first end may be
+        that of the network."""
+        yes, no = b"\x20\2\0\0", b"\x20\2\0\1"
+        for ends, levels in (
+            ((b"", accept()), [5, 5]),
+            ((b"", b"", yes), [5, 5, 0x84]),
+            ((b"", b"", b"", yes), [5, 5, 0x84, 4]),
+            ((b"", b"", no, yes), [5, 5, 0x84, 4]),
+            ((b"", no, yes), [5, 5, 0x84]),
+            ((b"", accept(), b"", accept()), [5, 5, 5, 5]),
+        ):
+            self.start()
+            self.bridge5(("a/#", "in", 1), restart_timeout=20)
+            found = self.levels(*ends)
+            self.assertEqual([level for level, _ in found], levels, ends)
+            if ends[-1] == yes:
+                self.assertLess(found[-1][1], 25, "one pause")
+            self.tearDown()
+        self.start()
+
+    def test_it_is_asked_at_once_the_next_time(self):
+        yes = b"\x20\2\0\0"
+        self.bridge5(("a/#", "in", 1), restart_timeout=20)
+        found = self.levels(b"", b"", yes, b"", yes)
+        self.assertEqual([level for level, _ in found], [5, 5, 0x84, 5, 0x84])
+        self.assertLess(found[-1][1], 45, "two pauses")
+
+    def test_one_that_closes_whatever_it_is_asked_is_left_alone(self):
+        """As a proxy does before a broker that is not there yet."""
+        self.bridge5(("a/#", "in", 1), restart_timeout=20)
+        found = self.levels(*[b""] * 7)
+        self.assertEqual([level for level, _ in found], [5, 5, 0x84, 4, 5, 0x84, 4])
+        self.assertGreaterEqual(found[4][1], 40, "two pauses")
+
+    def test_a_broker_that_got_5_0_is_asked_with_it_after_the_next_loss(self):
+        yes, no = b"\x20\2\0\0", b"\x20\2\0\1"
+        self.bridge5(("in/#", "in", 1), restart_timeout=20)
+        found = self.levels(no, yes, accept(), no, yes, b"\x20\2\0\5", accept())
+        self.assertEqual([level for level, _ in found], [5, 0x84, 5, 5, 0x84, 5, 5])
+        self.dialled()
+        remote = self.remote(accept())
+        self.assertEqual(remote.packets(), [packet(0x82, b"\xff\xdc\0\0\4in/#\x0d")])
+
+    def test_a_connection_that_nobody_took_says_nothing_of_the_version(self):
+        self.network.down.add(1)
+        self.bridge5(("a/#", "in", 1), addresses=("h:1", "h:2"), restart_timeout=5)
+        self.dialled()
+        self.remote(accept())
+        self.assertEqual(self.connect[0][8], 5)
+
     def test_the_first_address_answers_with_many_properties(self):
         """The code may be the fifth byte of CONNACK, or the sixth."""
         many = b"".join([b"\x26" + text("name") + text("value" * 4)] * 5)
