@@ -40,6 +40,7 @@ MARKS = {"whole": (), "bytes": (pytest.mark.nightly,)}
 NIGHTLY = (
     "broker/heap/",
     "broker/test_persistence.py",
+    "broker/test_planted_attacks.py",
     "broker/test_twins.py",
     "broker/test_unit_on_micropython.py",
     "broker/tls/test_floods.py",

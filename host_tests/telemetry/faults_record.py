@@ -1,8 +1,6 @@
 """Faults to plant in the recorder, and for each the unit test that must find it."""
 
-from typing import NamedTuple
-
-from ..sim.planted.faults import Fault
+from ..sim.planted.faults import Fault, Planted
 
 _INTERCEPTOR = "test_interceptor.TestInterceptor"
 _RING = "test_ring.TestRing"
@@ -11,11 +9,6 @@ _BOOTS = "test_boots.TestBoots"
 _HEAD = "test_ring_head.TestRingHead"
 _IN_ORDER = f"{_INTERCEPTOR}.test_every_message_is_recorded_once_and_in_order"
 _EACH_SEQ = f"{_DISK}.test_wherever_a_write_fails_each_seq_is_found_once"
-
-
-class Planted(NamedTuple):
-    fault: Fault
-    test: str
 
 
 FAULTS = (

@@ -1,7 +1,6 @@
 """More faults for the recorder: time, requests over MQTT, repetitions, and months of recording."""
 
-from ..sim.planted.faults import Fault
-from .faults_record import Planted
+from ..sim.planted.faults import Fault, Planted
 
 _INTERCEPTOR = "test_interceptor.TestInterceptor"
 _TIME = "test_wall_clock.TestWallClock"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ..sim.planted import LIB, plant
+from ..sim.planted.faults import Planted
 from .faults_record import FAULTS as OF_RECORDS
-from .faults_record import Planted
 from .faults_record_remote import FAULTS as OF_REQUESTS
 
 FAULTS = OF_RECORDS + OF_REQUESTS

@@ -15,6 +15,13 @@ class Fault(NamedTuple):
     where: str = ""  # BRIDGE of run.py: it is looked for between two brokers
 
 
+class Planted(NamedTuple):
+    """One that no simulator looks for."""
+
+    fault: Fault
+    test: str  # finds it
+
+
 _NOTHING = "pass"
 
 FAULTS = (
