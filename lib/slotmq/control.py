@@ -14,6 +14,7 @@ else:
     from slotmq.platform.sockets_cpython import clock, open_listener
 
 _NONE = const(0xFFFF)
+_UNDER_WAY = const(20)  # as in protocol/open_session.py
 _POLICY_DISCONNECT = const(6)
 _STOPPING = const(10)
 _PACKET_MAX = const(10)
@@ -50,6 +51,8 @@ def apply_settings(broker):
     limits = broker.limits
     window = broker.deliveries.window
     window[0] = s.max_inflight_messages or limits.inflight
+    if s.mqtt_versions == 3 and not s.max_inflight_messages:  # any client may be a bridge
+        window[0] = min(window[0], _UNDER_WAY)
     if broker.journal and min(window[0], _NONE) > broker.journal.window:
         broker.journal.whole = False  # the journal's window is written by the next compaction
     window[1] = most = s.max_queued_messages or limits.queued

@@ -1110,6 +1110,25 @@ class TestBridgesOfOthers(BridgeCase):
                 self.tearDown()
         self.start()
 
+    def test_twenty_without_the_code_of_5_0(self):
+        """A bridge is refused as one, and comes as a client: nothing says what it takes."""
+        large = Limits(connections=8, queued=200, deliveries=400, messages=200, inflight=100)
+        for most, wanted in ((0, 20), (40, 40)):
+            self.start(large, max_inflight_messages=most, mqtt_versions=3)
+            self.assertEqual(self.come(as_bridge(connect("b"))).packets(), [b"\x20\2\0\1"])
+            self.come(connect("b", False) + subscribe(1, "t", 2)).leave()
+            self.world.turn(3)
+            client = self.world.client("c")
+            for number in range(1, 61):
+                client.send(publish("t", b"x", 2, number) + ack(PUBREL, number))
+                self.world.turn()
+            bridge = self.come(connect("b", False))
+            self.world.turn(30)
+            under_way = [data for data in bridge.packets() if data[0] >> 4 == 3]
+            self.assertEqual(len(under_way), wanted)
+            self.tearDown()
+        self.start()
+
     def test_one_of_mqtt_3_1_may_repeat_with_dup(self):
         old = connect("b", level=3).replace(b"MQIsdp\x03", b"MQIsdp\x83")
         bridge = self.come(old + publish("t", b"x", 2, 7))
