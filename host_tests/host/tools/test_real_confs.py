@@ -233,6 +233,25 @@ HABITS = (
     ((*BRIDGE_OF, "topic a out 3"), False, False),
     ((*BRIDGE_OF, 'topic "a b/#" both 1'), True, False),  # from 2.1 on
     ((*BRIDGE_OF, "restart_timeout 10 60 20"), True, True),
+    ((*BRIDGE_OF, 'topic a out 0 "" "r/"'), False, True),  # the quotes are part of the prefix
+    ((*BRIDGE_OF, "topic a out 1x"), False, True),  # as 1
+    ((*BRIDGE_OF, "topic a out x"), False, True),  # as 0
+    ((*BRIDGE_OF, "topic a # x"), True, False),
+    ((*BRIDGE_OF, "restart_timeout 5s"), False, True),  # as 5
+    ((*BRIDGE_OF, "restart_timeout 5 # x"), True, False),  # as 5 0
+    ((*BRIDGE_OF, "restart_timeout 5 9000"), False, True),  # as 5 7200 in 2.1
+    ((*BRIDGE_OF, "bridge_protocol_version mqttv50 # x"), True, False),
+    ((*BRIDGE_OF, "remote_clientid a", "remote_clientid b"), True, False),
+    (("connection up", "address 127.0.0.1:1883x"), False, True),  # as 1883
+    (("max_qos 1# a",), False, True),  # as 1; refused in 2.1
+    (("max_queued_bytes 1G",), False, True),  # as 1; refused in 2.1
+    (("max_queued_bytes 2000000000",), False, True),
+    (("autosave_interval 200000000",), False, True),
+    (("persistent_client_expiration 10y",), False, True),
+    (("persistent_client_expiration 3600",), True, False),
+    (("persistent_client_expiration 0d",), True, False),
+    (("max_packet_size 0",), True, False),
+    (("log_dest file /dev/null", "log_dest file /dev/stdout"), True, False),
     ((*BRIDGE_OF, "restart_timeout 10 7200"), True, True),
     ((*BRIDGE_OF, "restart_timeout 60 10"), False, False),
     ((*BRIDGE_OF, "cleansession true # x"), True, True),

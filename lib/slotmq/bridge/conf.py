@@ -57,7 +57,7 @@ username = remote_username
 password = remote_password
 """
 _NO_TLS = "TLS needs a computer so far; let the bridge connect to a TLS proxy in its network"
-_TOPIC = 'FILTER, perhaps out, in or both, a QoS, and a prefix here and one there ("": none)'
+_TOPIC = 'FILTER, perhaps out, in or both, a QoS, a prefix here and one there, unquoted ("": none)'
 _PAUSES = ((1, 3600), (1, 7200), (0, 86400))  # bounds of restart_timeout: least, most, stable
 
 
