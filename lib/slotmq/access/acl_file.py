@@ -67,8 +67,11 @@ def reload(acl):
         return
     broker.subscriptions.forget_routes()
     recheck.every_session(broker)
-    if broker._log_mask & _NOTICE:
-        broker.log(_NOTICE, "Read %s: %d rules." % (", ".join(acl.files), acl.count))
+    try:
+        if broker._log_mask & _NOTICE:
+            broker.log(_NOTICE, "Read %s: %d rules." % (", ".join(acl.files), acl.count))
+    except MemoryError:
+        pass  # they were replaced
 
 
 def check(acl, files):

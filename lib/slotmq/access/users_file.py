@@ -9,11 +9,12 @@
 # The comment `#salts:` with 32 bytes in base64, which `slotmq passwd` writes too, is the secret
 # that salts of unknown names are made from: they stay when the users change. Without it the secret
 # is made from all keys.
-# The whole file is read and checked before the table changes. Loaded on demand; owns nothing;
-# allocates.
+# The whole file is read and checked, and all is made, before the table changes: it has all or none
+# if memory ends. Loaded on demand; owns nothing; allocates.
 import binascii
 
 from slotmq.access.pbkdf2 import hmac
+from slotmq.fast import copy
 from slotmq.platform.runtime import MICROPYTHON, const
 
 _NONE = const(0xFFFF)
@@ -115,30 +116,36 @@ def decoded(text, least=_KEY):
 
 
 def _replace(users, rows, salts):
-    # -> the slots of users that are gone or have another password
-    slot_of = users.slot_of
-    changed = []
+    # -> the slots of users that are gone or have another password. MemoryError: nothing changed.
     names = {row[0] for row in rows}
-    for name in list(slot_of):
-        if name not in names:
-            changed.append(slot_of.pop(name))
+    changed = [slot for name, slot in users.slot_of.items() if name not in names]
+    slot_of = {name: slot for name, slot in users.slot_of.items() if name in names}
+    used = set(slot_of.values())
+    free = [slot for slot in range(users.slots) if slot not in used]
+    foreign = {}
+    new = []  # slot, row, ...
+    nothing = bytes(_USER_BYTES)
     for row in rows:
         slot = slot_of.get(row[0], _NONE)
         if slot == _NONE:
-            used = set(slot_of.values())
-            slot = next(each for each in range(users.slots) if each not in used)
-            slot_of[row[0]] = slot
-        elif not _differs(users, slot, row):
-            continue
-        elif slot not in changed:
+            slot = slot_of[row[0]] = free.pop(0)
+            new += (slot, row)
+        elif _differs(users, slot, row):
             changed.append(slot)
-        _put(users, slot, row)
+            new += (slot, row)
+        if len(row) == 2:
+            foreign[slot] = row[1]
     keys = sorted([row[3] + row[4] for row in rows if len(row) > 2])
-    if salts:
-        users.salts = salts
-    elif not users.salts:
-        users.salts = hmac(b"", b"".join(keys)) if keys else users.secret
-    users.usual = _usual(slot_of, rows)
+    salts = salts or users.salts
+    salts = salts or (hmac(b"", b"".join(keys)) if keys else users.secret)
+    usual = _usual(slot_of, rows)
+    # Nothing is allocated from here on.
+    for i in range(0, len(new), 2):
+        _put(users, new[i], new[i + 1], nothing)
+    users.slot_of = slot_of
+    users.foreign = foreign
+    users.salts = salts
+    users.usual = usual
     return changed
 
 
@@ -159,38 +166,39 @@ def _differs(users, slot, row):
     return (users.iterations[slot], salt, users.field(slot, 1), users.field(slot, 2)) != row[1:]
 
 
-def _put(users, slot, row):
-    users.foreign.pop(slot, None)
-    if len(row) == 2:
-        users.foreign[slot] = row[1]
-        row = row[0], 4096, bytes(16), bytes(_KEY), bytes(_KEY)
-    _, users.iterations[slot], salt, stored, server = row
-    users.salt_bytes[slot] = len(salt)
+def _put(users, slot, row, nothing):
     at = slot * _USER_BYTES
-    # No password is verified any more.
-    users.keys[at : at + _USER_BYTES] = (
-        salt + bytes(_KEY - len(salt)) + stored + server + bytes(_KEY)
-    )
+    copy(users.keys, at, nothing, 0, _USER_BYTES)  # no password is verified any more
+    users.iterations[slot] = 4096
+    users.salt_bytes[slot] = 16
+    if len(row) > 2:
+        users.iterations[slot] = row[1]
+        users.salt_bytes[slot] = len(row[2])
+        copy(users.keys, at, row[2], 0, len(row[2]))
+        copy(users.keys, at + _KEY, row[3], 0, _KEY)
+        copy(users.keys, at + 2 * _KEY, row[4], 0, _KEY)
 
 
 def reload(broker, log):
     """Read the file again: end connections whose user is gone or has another password, and those
-    of anonymous clients if they may not come in any more. A wrong file changes nothing."""
+    of anonymous clients if they may not come in any more. A wrong file changes nothing, nor does a
+    MemoryError."""
     users = broker.users
     path = broker.settings.password_file
+    five = broker.five
+    by_hook = five.exchanges if five and five.hook(broker) is not five.scram else ()
     try:
         changed = load(users, path)
     except (OSError, ValueError) as error:
         log(_WARNING, "The users stay as they are: %s." % error)
         return
     # A password that was wrong may be right now; what is being computed begins again.
-    users.failure_keys[:] = bytes(len(users.failure_keys))
+    for i in range(len(users.failure_keys)):
+        users.failure_keys[i] = 0
     for job in users.waiting:
         job[_JOB_WORK] = None
     conns = broker.conns
     ended = 0
-    five = broker.five
-    by_hook = five.exchanges if five and five.hook(broker) is not five.scram else ()
     for conn in range(conns.top):
         if conns.state[conn] not in (_CONNECTED, _FIVE) or conns.source[conn] is None:
             continue
@@ -202,4 +210,8 @@ def reload(broker, log):
         if slot in changed or anonymous and not may_stay:
             broker.end(conn, _UNAUTHORIZED)
             ended += 1
-    log(_NOTICE, "Read %s: %d users; %d clients were disconnected." % (path, users.count(), ended))
+    try:
+        what = path, users.count(), ended
+        log(_NOTICE, "Read %s: %d users; %d clients were disconnected." % what)
+    except MemoryError:
+        pass  # they were taken

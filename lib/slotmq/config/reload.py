@@ -21,14 +21,21 @@ def reload_app(program):
         )
         borrow("app.log_dests", "start", program.broker, program.verbose)
     except (ConfError, OSError, MemoryError) as error:
-        for line in (str(error) or "too little memory").split("\n"):
+        for line in _why(error).split("\n"):
             log.write(_ERROR, "Not reloaded: %s" % line)
         return
     program.broker.apply_settings()
+    # Each file is taken whole or not at all. Without memory for one the other is still read.
     if program.settings.password_file:
-        borrow("access.users_file", "reload", program.broker, log.write)
+        try:
+            borrow("access.users_file", "reload", program.broker, log.write)
+        except MemoryError as error:
+            log.write(_WARNING, "The users stay as they are: %s." % _why(error))
     if program.broker.acl:
-        program.broker.acl.reload()
+        try:
+            program.broker.acl.reload()
+        except MemoryError as error:
+            log.write(_ERROR, "The old rules stay: %s" % _why(error))
     for line in warnings:
         log.write(_WARNING, line)
     log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
@@ -39,6 +46,10 @@ def reload_app(program):
         log.write(_WARNING, text)
     if "password_file" in refused and not program.broker.users:
         log.write(_WARNING, "password_file: until that restart no password is checked.")
+
+
+def _why(error):
+    return str(error) or "too little memory"
 
 
 def reload(path, limits, settings, is_public=False):

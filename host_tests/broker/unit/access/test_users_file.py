@@ -1,6 +1,7 @@
 """password_file: its lines, and what a reload does to users and to connected clients."""
 
 import binascii
+import builtins
 import unittest
 
 import scram_client
@@ -10,6 +11,7 @@ from packets import connect
 
 from slotmq import Broker, Limits, Settings
 from slotmq.access import users_file
+from slotmq.platform.runtime import heap_lock, heap_unlock
 
 _, SALT, STORED, SERVER = KEYS.split(":")
 OTHER = KEYS.replace(STORED, SERVER)  # another password
@@ -141,6 +143,72 @@ class TestReload(LoginCase):
             self.assertTrue(self.path in self.lines[-1], self.lines[-1])
         self.assertEqual(client.stream.closed, False)
         self.assertEqual(self.open(connect("b", **PENCIL)).packets(), [ACCEPTED])
+
+    def test_users_are_taken_whole_or_not_at_all(self):
+        """Wherever memory ends: the n-th call of a function fails."""
+        new = f"new:{OTHER}\nuser:{OTHER}\nlast:{KEYS}\n"
+        self.answer("a", **PENCIL)  # its password is verified
+        for name in ("_user", "_salts", "_differs", "_usual", "hmac", "set"):
+            for call in range(1, 9):
+                before = self.state()
+                if not self.fails(name, call, new):
+                    break
+                self.assertEqual(self.state(), before)
+                self.assertEqual(self.lines[-1], "The users stay as they are: no memory.")
+            self.assertTrue(call > 1 or name == "hmac", name)
+            self.assertEqual(sorted(self.users.slot_of), [b"last", b"new", b"user"])
+            self.reload(FILE)
+        self.reload(new)
+        self.assertEqual(self.answer("b", **PENCIL), [BAD_LOGIN])
+        self.assertEqual(self.answer("c", username="last", password=b"pencil"), [ACCEPTED])
+
+    def test_from_the_first_change_on_nothing_is_allocated(self):
+        _, client = self.login("a", level=5, **PENCIL)
+        inner = users_file._put
+
+        def locks(users, slot, row, nothing):
+            users_file._put = inner
+            heap_lock()
+            inner(users, slot, row, nothing)
+
+        users_file._put = locks
+        try:
+            with open(self.path, "wb") as file:  # noqa: PTH123
+                file.write(f"user:{OTHER}\nlast:{KEYS}\n".encode())
+            users_file.reload(self.broker, self.broker.log)
+        finally:
+            heap_unlock()
+            users_file._put = inner
+        self.world.turn(2)
+        self.assertEqual(client.packets(), [b"\xe0\x02\x87\0"])
+        self.assertEqual(sorted(self.users.slot_of), [b"last", b"user"])
+
+    def state(self):
+        users = self.users
+        columns = bytes(users.keys), bytes(users.salt_bytes), list(users.iterations)
+        return columns, dict(users.slot_of), dict(users.foreign), users.salts, users.usual
+
+    def fails(self, name, call, content):
+        """Reload as the program does; -> was the function called so often?"""
+        inner = getattr(users_file, name, None) or getattr(builtins, name)
+        left = [call]
+
+        def counted(*args):
+            left[0] -= 1
+            if not left[0]:
+                raise MemoryError("no memory")
+            return inner(*args)
+
+        setattr(users_file, name, counted)
+        with open(self.path, "wb") as file:  # noqa: PTH123
+            file.write(content.encode())
+        try:
+            users_file.reload(self.broker, self.broker.log)
+        except MemoryError as error:
+            self.lines.append(f"The users stay as they are: {error}.")
+        finally:
+            setattr(users_file, name, inner)
+        return left[0] <= 0
 
     def test_anonymous_clients_stay_as_long_as_they_may(self):
         self.start(allow_anonymous=True)

@@ -64,13 +64,32 @@ class TestOrders(Case):
         self.assertEqual(program.broker.told, [])
 
 
+class NoMemory:
+    @property
+    def slots(self):
+        raise MemoryError("no memory")
+
+
+class Rules:
+    def __init__(self, has_memory):
+        self.has_memory = has_memory
+        self.count = 0
+
+    def reload(self):
+        self.count += 1
+        if not self.has_memory:
+            raise MemoryError("no memory")
+
+
 class TestReload(Case):
-    def reload(self, before, after, *argv):
+    def reload(self, before, after, *argv, **broker):
         path = self.conf(before)
         program = app.App()
         app.borrow("app.start", "start", program, BOARD + ["-c", path] + list(argv))  # noqa: RUF005
         with open(path, "w") as file:  # noqa: PTH123
             file.write(f"log_dest file {self.logged}\n{after}\n")
+        for name in broker:
+            setattr(program.broker, name, broker[name])
         program.reload()
         self.mask = log.mask
         program.end()
@@ -81,6 +100,19 @@ class TestReload(Case):
         self.assertEqual(program.settings.max_qos, 0)
         self.assertEqual(program.broker.told, ["apply_settings", "stop"])
         self.assertIn("changed: max_qos.", self.log_text())
+
+    def test_without_memory_for_one_file_the_other_is_read(self):
+        path = scratch.write("# nobody\n")
+        conf = f"password_file {path}\nacl_file {path}"
+        for has_memory in (False, True):
+            rules = Rules(has_memory)
+            program = self.reload(conf, conf, users=NoMemory(), acl=rules)
+            self.assertEqual(rules.count, 1)
+            self.assertEqual(program.broker.told, ["apply_settings", "stop"])
+            self.assertIn("The users stay as they are: no memory.\n", self.log_text())
+            self.assertIn(f"Reloaded {program.conf}; changed: nothing.", self.log_text())
+            self.assertEqual("The old rules stay: no memory\n" in self.log_text(), not has_memory)
+            self.logged = scratch.path()
 
     def test_a_listener_of_the_network_stays_closed(self):
         host = "--host", "0.0.0.0"
