@@ -2,6 +2,7 @@
 
 import contextlib
 import getpass
+import re
 import socket
 import ssl
 import subprocess
@@ -186,6 +187,33 @@ def start(
     broker = BrokerProcess("cpython", f"log_type all\n{text}", folder)
     stack.callback(broker.stop)
     return broker
+
+
+RENEGOTIATION = 0xFF  # no cipher (RFC 5746)
+GOOD = re.compile(r"(TLS_|ECDHE-|DHE-)(?!.*(CCM8|CAMELLIA|ARIA|PSK)).*(?<!-SHA)$")
+
+
+def test_a_bridge_offers_no_weak_cipher(runtime: str, elsewhere: Path, tmp_path: Path) -> None:
+    """As its own listeners: short tags, old ciphers, SHA-1, no forward secrecy."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listener.settimeout(TIMEOUT_S)
+        address = f"address 127.0.0.1:{listener.getsockname()[1]}"
+        text = f"connection up\n{address}\ntopic a\n{ID}{AGAIN}"
+        here = BrokerProcess(runtime, f"{text}bridge_cafile {elsewhere}/ca.crt\n", tmp_path)
+        stack.callback(here.stop)
+        hello = stack.enter_context(listener.accept()[0]).recv(16384)
+    at = 9 + 2 + 32  # behind the heads of record and message, version and random
+    at += 1 + hello[at]
+    end = at + 2 + int.from_bytes(hello[at : at + 2])
+    offered = {int.from_bytes(hello[k : k + 2]) for k in range(at + 2, end, 2)}
+    every = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    every.set_ciphers("ALL:COMPLEMENTOFALL:@SECLEVEL=0")
+    names = {int(each["id"]) & 0xFFFF: str(each["name"]) for each in every.get_ciphers()}
+    names[0x1304] = "TLS_AES_128_CCM_SHA256"  # which OpenSSL has, but not by default
+    found = [names.get(number, hex(number)) for number in offered - {RENEGOTIATION}]
+    assert "ECDHE-ECDSA-AES128-GCM-SHA256" in found
+    assert [name for name in found if not GOOD.match(name)] == []
 
 
 @pytest.mark.parametrize("case", AGREED)

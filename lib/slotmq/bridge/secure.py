@@ -1,7 +1,7 @@
 # secure.py - the stream of a bridge with TLS. The socket is polled; its events come as those of a
 # callback, as with Mapped. Around it is a Pipe of platform/tls_client_*.py, which the writes of
 # CONNECT drive through the handshake. Loaded on demand; owns one Pipe; allocates.
-from slotmq.platform import heap
+from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 from slotmq.protocol.dispatch import readable
 
@@ -16,9 +16,16 @@ _BLOCKED = const(2)
 _LOST = const(9)
 _EAGAIN = const(11)
 _WARNING = const(2)
-make_context = tls.make_context
 NOT_HERE = tls.NOT_HERE
 WHY_NOT = tls.WHY_NOT
+
+
+def make_context(options):
+    """The SSLContext of a bridge. ValueError: `KEY: what was expected`."""
+    context = tls.make_context(options)
+    if MICROPYTHON:
+        ondemand.take("net.tls_context", 0).drop_weak(context)  # as its listeners
+    return context
 
 
 class Secure:

@@ -31,8 +31,7 @@ def make_context(own):
     if not ondemand.IS_SMALL:
         own_files = _read(own["certfile"]), _read(own["keyfile"])
         errors, warnings = ondemand.take("platform.x509", 0).check(*own_files)
-    # Without those that are weak, keep a key for all connections, or need a shared one
-    context.set_ciphers([name for name in context.get_ciphers() if _is_good(name)])
+    drop_weak(context)
     if own.get("ciphers"):
         found = [_found(name, context.get_ciphers()) for name in own["ciphers"].split(":")]
         if None in found:
@@ -51,6 +50,11 @@ def make_context(own):
 def _read(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def drop_weak(context):
+    """No ciphers that are weak, keep a key for all connections, or need a shared one."""
+    context.set_ciphers([name for name in context.get_ciphers() if _is_good(name)])
 
 
 def _is_good(name):
