@@ -25,11 +25,12 @@ def publish_stored(broker, msg, session):
     before = broker.no_commit
     broker.no_commit = 1
     flags = messages.flags[msg]
-    five = broker.five
-    if flags & _EXTRA:
-        five.expiring(broker)
+    empty = flags & _EXTRA
+    if empty:
+        five = broker.five
+        five.to_sweep = True
+        empty = five.props[msg] == messages.payload_len[msg]
     if flags & 1:
-        empty = five and five.is_empty(broker, msg)
         retain.set_message(broker, broker.work, 0, n, _NONE if empty else msg)
     routing.fan_out(broker, msg, flags >> 1 & 3, routing.route(broker, broker.work, 0, n))
     broker.no_commit = before

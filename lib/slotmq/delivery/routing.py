@@ -211,7 +211,7 @@ def enqueue(broker, session, msg, flags):
     for _ in range(TRIES):
         if has_space(broker, session, msg, freed):
             return append(broker.tables, session, msg, flags)
-        if broker.five and broker.five.reclaim(session):
+        if broker.five and broker.five.reclaim():
             continue
         note(broker, _NOTED_DELIVERIES, session, msg, 0)
         if broker.settings.when_full["deliveries"] != "drop_oldest":

@@ -117,7 +117,7 @@ def settle(broker, restorer):
     five = broker.five
     ondemand.take("tables.epoch", broker.now).move_rows(broker, restorer.now)
     if five:
-        five.expiring(broker)
+        five.to_sweep = True
     else:
         _end_expired(broker, restorer.expired)
     for session, msg in restorer.due:

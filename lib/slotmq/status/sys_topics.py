@@ -143,6 +143,8 @@ def _message(s, name, text):
 def scan(s, session, sub, text, n):
     """Give a new subscription the topics that match, from where its scan paused."""
     broker = s.broker
+    if broker.five:
+        broker.five.reclaim()  # what has expired does not count
     subs = broker.subscriptions
     first = max(subs.scan[sub] - 1 - broker.retained.slots, 0)
     for i in range(first, s.count):
@@ -224,6 +226,8 @@ def full(s):
 
 def publish_changed(s):
     """A round: publish the topics whose values have changed since the last one."""
+    if s.broker.five:
+        s.broker.five.reclaim()
     for i in range(s.count):
         digest = hash(value(s, i)) & 0x3FFFFFFF
         if digest != s.last[i]:

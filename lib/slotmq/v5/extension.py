@@ -39,8 +39,7 @@ _REFUSED = const(5)
 _QUEUED = const(0)
 _DROPPED = const(4)
 _EXPIRED = const(26)  # index in stats
-_SWEEP = const(-1)  # in place of a session
-_LOOKS = const(8192)
+_TICK = const(2)  # as in net/loop.py
 _LINGERING = const(5)
 _NEAR = const(8)
 _LINGER = const(10)  # tenths of a second
@@ -88,9 +87,8 @@ class Version5:
         self.source = Source(limits)  # the message that is being published or sent
         self.aliases = Aliases(limits, self.source.scratch)
         self.next_due = NEVER  # tenths of a second: when a session or will is due at the earliest
-        self.to_sweep = 0  # slots left to search for expired messages
-        self.goes_on = False  # must another sweep follow this one?
-        self.looks = 0  # slots that v5/expired_slots.py may look at in vain until the next tick
+        self.to_sweep = False  # is any message stored that expires?
+        self.looks = True  # may v5/expired_slots.py look for those that have? Once a tick.
         # During a fan-out: the subscription identifier for each session
         self.idents = i32(limits.sessions)
         self.publisher = _NONE  # the session whose message is being published, for No Local
@@ -221,8 +219,9 @@ class Version5:
                 closing.hang_up(broker.loop, conn)
         if broker.now >= self.next_due:
             self._end_what_is_due(broker)
-        self.looks = _LOOKS
-        self.reclaim(_SWEEP)
+        self.looks = True
+        if broker.now & 7 < _TICK:  # every 0.8 seconds
+            self.reclaim()
 
     def note_due(self, broker, session):
         """A session has lost its connection: see whether its end or its will is due before
@@ -248,33 +247,19 @@ class Version5:
                     lifecycle.publish_will(broker, session)
                 self.note_due(broker, session)
 
-    def expiring(self, broker):
-        """A message that expires was stored: begin a sweep for expired messages.
-
-        A sweep that is under way goes on to its end; another follows."""
-        if self.to_sweep:
-            self.goes_on = True
-        else:
-            self.to_sweep = max(broker.retained.slots, broker.deliveries.slots)
-
-    def reclaim(self, session=_NONE):
-        """A table, or this session's queue, is full, or (SWEEP) time has passed: drop what has
-        expired; -> was there any?"""
+    def reclaim(self):
+        """A table or a queue is full, its count is wanted, or time has passed: drop all that has
+        expired, once a tick at most; -> was there any?"""
         broker = self.broker
         if not self.to_sweep or not self.looks:
             return 0
         heap.lift()
         try:
-            found = ondemand.take("v5.expired_slots", broker.now).forget(broker, session)
+            found = ondemand.take("v5.expired_slots", broker.now).forget(broker)
         except MemoryError:
             found = 0
         heap.drop()
         return found
-
-    def is_empty(self, broker, msg):
-        """Has a message with properties an empty payload?"""
-        messages = broker.messages
-        return messages.flags[msg] & _EXTRA and self.props[msg] == messages.payload_len[msg]
 
     def remaining(self, broker, msg):
         """Seconds until a message expires; 0: it has, -1: it never does [3.3.2.3.3].

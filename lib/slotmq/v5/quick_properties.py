@@ -41,7 +41,7 @@ def tick(broker):
     """Version5.tick(): a sweep for expired messages begins only if any wait."""
     five = broker.five
     if five.quick.expiring():
-        five.expiring(broker)
+        five.to_sweep = True
     type(five).tick(five, broker)
 
 

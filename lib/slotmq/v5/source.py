@@ -95,7 +95,7 @@ def store(broker, flags):
     if source.props or source.left >= 0:
         flags |= _EXTRA
         if source.left >= 0:
-            broker.five.expiring(broker)
+            broker.five.to_sweep = True
         broker.five.props[msg] = source.props
         broker.five.far[msg] = source.far
         low = (source.left & 0x1FFFFFF) * 10

@@ -6,6 +6,7 @@ from journal_case import JournalCase
 from packets import PUBACK, ack
 
 from slotmq import Limits
+from slotmq.fast import unref
 
 FOREVER = 0xFFFFFFFF
 LARGE = (33554431, 33554432, 50000000, 50000001, 0x3FFFFFFF, 0x40000000, 0x7FFFFFFF, FOREVER)
@@ -196,10 +197,14 @@ class TestFullOfExpired(BrokerCase):
                 self.world.turn(2)
         self.world.turn(3)
         self.assertEqual(len(self.sender.packets()), count + 1)
+        self.expire()
+
+    def expire(self):
+        """Two seconds pass; no tick looks for what has expired."""
         self.broker.now += 20
         self.broker.clock[0] = self.broker.now
         self.broker.loop.next_tick = self.broker.now + 1
-        self.broker.five.looks = 8192
+        self.broker.five.looks = True
 
     def test_the_table_of_retained_messages(self):
         for limits in (self.LIMITS, self.MANY):
@@ -231,12 +236,79 @@ class TestFullOfExpired(BrokerCase):
         self.assertEqual(reader.packets()[-1][0] >> 4, 3)
         self.assertEqual(self.broker.messages.refused, 0)
 
-    def test_what_has_not_expired_is_looked_at_a_bounded_number_of_times(self):
+    def test_those_behind_thousands_that_last(self):
+        self.start(Limits(**dict(self.MANY, retained=9000, retained_name_bytes=1 << 18)))
+        sender = self.come(packets5.connect("p"), 3)
+        for n in range(9000):
+            for_a_second = expiry(1) if n >= 8990 else b""
+            sender.send(packets5.publish(f"t/{n}", b"x", 0, 0, for_a_second, retain=True))
+            if n % 10 == 9:
+                self.world.turn(1)
+        self.assertEqual(self.broker.retained.names.count(), 9000)
+        self.expire()
+        sender.send(packets5.publish("new", b"x", 1, 1, retain=True))
+        self.world.turn(2, ms=0)
+        self.assertEqual(sender.packets()[-1][:4], b"\x40\x03\x00\x01")
+        self.assertEqual(self.broker.retained.names.count(), 8991)
+        self.assertEqual(self.broker.retained.refused, 0)
+        self.drop_retained()
+
+    def drop_retained(self):
+        retained = self.broker.retained
+        for at in range(retained.top):
+            if retained.msg[at] != 0xFFFF:
+                unref(self.broker.tables, retained.remove(at))
+
+    def test_those_in_a_queue_that_is_not_the_longest(self):
+        limits = Limits(**dict(self.LIMITS, deliveries=60, queued=30))
+        self.start(limits, max_offline_share=100, max_session_share=100)
+        for name in ("long", "short"):
+            subscribe = packets5.subscribe(1, name, 1)
+            self.come(packets5.connect(name, clean=False, expiry=FOREVER) + subscribe, 3).leave()
+        sender = self.come(packets5.connect("p"), 3)
+        reader = self.come(packets5.connect("r") + packets5.subscribe(1, "new", 1), 3)
+        for name, count, properties in (("long", 19, b""), ("short", 18, expiry(1))):
+            for _ in range(count):
+                sender.send(packets5.publish(name, b"x", 1, 1, properties))
+                self.world.turn(2)
+        messages = self.broker.messages
+        kept = messages.count[0] - 18
+        for n in range(3):
+            sender.send(packets5.publish(f"r/{n}", b"x", 1, 1, retain=True))
+        self.world.turn(2)
+        self.assertEqual(messages.count[0], messages.slots)
+        self.expire()
+        sender.send(packets5.publish("new", b"x", 1, 1))
+        self.world.turn(3, ms=0)
+        self.assertEqual(reader.packets()[-1][0] >> 4, 3)
+        self.assertEqual(messages.refused, 0)
+        self.assertEqual(messages.count[0], kept + 4)
+        self.drop_retained()
+
+    def test_the_counts_of_sys(self):
+        self.start(Limits(**self.LIMITS), sys_interval=10)
+        sender = self.come(packets5.connect("p"), 3)
+        for n in range(6):
+            sender.send(packets5.publish(f"t/{n}", b"x", 1, 1, expiry(1), retain=True))
+        self.world.turn(3)
+        topic = "$SYS/broker/retained messages/count"
+        for end in (b"6", b"0"):
+            reader = self.come(packets5.connect("r") + packets5.subscribe(1, topic, 0), 0)
+            self.world.turn(4, ms=0)
+            self.assertEqual(reader.packets()[-1][-1:], end)
+            reader.leave()
+            self.world.turn(2, ms=0)
+            self.expire()
+
+    def test_once_a_tick(self):
         self.full(self.LIMITS["queued"], "t/%d", False, self.LIMITS)
         self.broker.now -= 15
-        self.broker.five.looks = 30
-        for _ in range(9):
-            self.sender.send(packets5.publish("t/new", b"x", 1, 1))
-        self.world.turn(2, ms=0)
-        self.assertEqual(self.broker.five.looks, 0)
-        self.assertEqual(self.broker.deliveries.refused, 9)
+        for tick in (1, 2):
+            for _ in range(9):
+                self.sender.send(packets5.publish("t/new", b"x", 1, 1))
+                self.world.turn(1, ms=0)
+                self.broker.five.expires[0] = 1  # the later looks would find this one
+            refused = 9 if tick == 1 else 17
+            self.assertFalse(self.broker.five.looks)
+            self.assertEqual(self.broker.deliveries.refused, refused)
+            self.broker.five.looks = True

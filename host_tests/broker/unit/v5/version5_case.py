@@ -71,7 +71,7 @@ class Version5Case(unittest.TestCase):
         if seconds is not None:
             self.broker.messages.flags[msg] |= EXTRA
             self.five.props[msg] = 0
-            self.five.expiring(self.broker)
+            self.five.to_sweep = True
             self.five.expires[msg] = self.broker.now + seconds * 10
         return msg
 
