@@ -9,7 +9,9 @@
 from slotmq.platform import ondemand
 
 # The first one's default is in access/login.py; the others are usually not there.
-_OF_OTHERS = " login_delay_max log_facility max_queued_bytes max_inflight_bytes"
+_OF_OTHERS = (
+    " login_delay_max log_facility max_queued_bytes max_inflight_bytes allow_control_characters"
+)
 _OF_JOURNAL = "persistence_location persistence_file persistence_sync autosave_interval"
 
 

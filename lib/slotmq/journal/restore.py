@@ -56,6 +56,9 @@ def read_back(broker, medium, warn):
                 text = "what was newer has rotted%s; it goes on with generation %d"
                 warn(text % (kept, generation))
             restorer = _take_over(broker, reader, end)
+            if restorer.odd:
+                text = "%d messages had control characters in their topics: dropped; see "
+                warn(text % len(restorer.odd) + "allow_control_characters")
             break
         kept = _kept_as(medium.set_aside(generation))
         warn("generation %d is %s%s" % (generation, _newer(torn, VERSION) or "damaged", kept))

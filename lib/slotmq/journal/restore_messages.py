@@ -4,7 +4,10 @@
 # A message is read when the first row that names it is put back. A delivery keeps its slot,
 # because its packet id is slot + 1 and was promised. So the list of free slots is emptied first
 # and chained anew at the end. Without version 5, messages lose their properties, and those that
-# have not expired lose their expiry. Allocates.
+# have not expired lose their expiry. A message whose topic is refused now (an older broker, or
+# allow_control_characters, took it) is not kept: clients of mosquitto leave when they get it, each
+# time anew, and nobody could clear it where it is retained. Allocates.
+from slotmq.fast import utf8_ok
 from slotmq.journal.reader import signed, u16, u32
 from slotmq.platform.runtime import const
 
@@ -40,6 +43,7 @@ class Messages:
         self.begun = {}  # session here: how many of its QoS 2 deliveries may have been sent
         self.now = 0  # the time of the last COMMIT
         self.expired = set()  # expired messages; only without version 5, which finds them itself
+        self.odd = set()  # messages with control characters or noncharacters in their topics
         deliveries = broker.deliveries
         deliveries.count[2] = deliveries.count[3] = _NONE
 
@@ -75,6 +79,8 @@ class Messages:
         first = messages.arena.take(size) if msg != messages.slots else _NONE
         if first == _NONE:
             raise no_space("messages", "messages or message_bytes")
+        if not utf8_ok(buf, _TEXT + 2, topic - 2, 0):
+            self.odd.add(msg)
         messages.count[2] = messages.next[msg]
         messages.count[0] += 1
         messages.count[1] = max(messages.count[0], messages.count[1])

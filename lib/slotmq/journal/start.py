@@ -118,14 +118,17 @@ def settle(broker, restorer):
     ondemand.take("tables.epoch", broker.now).move_rows(broker, restorer.now)
     if five:
         five.to_sweep = True
-    else:
-        _end_expired(broker, restorer.expired)
+    gone = restorer.expired | restorer.odd
+    if gone:
+        _end(broker, gone)
     for session, msg in restorer.due:
-        _publish(broker, session, msg, msg in restorer.expired)
+        _publish(broker, session, msg, msg in gone)
     for session in sorted(restorer.connected):
         was_connected = restorer.connected[session]
         if not broker.sessions.used(session):
             continue
+        if broker.sessions.will[session] in restorer.odd:
+            lifecycle.drop_will(broker, session)
         if was_connected:
             broker.sessions.left[session] = 0
         _disconnect(broker, session, was_connected)
@@ -133,31 +136,30 @@ def settle(broker, restorer):
             five.note_due(broker, session)
 
 
-def _end_expired(broker, expired):
-    # Without version 5, whose sweep does this, remove expired messages. Wills stay, because
-    # their expiry counts from their publication.
+def _end(broker, gone):
+    # Remove these messages. Wills stay: the expiry of one counts from its publication.
     retained = broker.retained
     for at in range(retained.slots):
-        if retained.msg[at] in expired:
+        if retained.msg[at] in gone:
             unref(broker.tables, retained.remove(at))
     deliveries = broker.deliveries
     for at in range(deliveries.slots):
-        if deliveries.state[at] == _QUEUED and deliveries.msg[at] in expired:
+        if deliveries.state[at] == _QUEUED and deliveries.msg[at] in gone:
             if not deliveries.may_be_known(at):
                 finish(broker.tables, at)
     messages = broker.sessions.id_msg
     for at in range(len(messages) if messages is not None else 0):
-        if messages[at] in expired:
+        if messages[at] in gone:
             unref(broker.tables, messages[at])
             messages[at] = _NONE
 
 
-def _publish(broker, session, msg, is_expired):
+def _publish(broker, session, msg, is_gone):
     # A message that waited for PUBREL, after a change to qos2_delivery receive: publish it now.
     five = broker.five
     if five:
         five.publisher = session
-    if not is_expired:
+    if not is_gone:
         lifecycle.publish_stored(broker, msg, session)
     unref(broker.tables, msg)
     if five:
