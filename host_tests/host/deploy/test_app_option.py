@@ -34,20 +34,21 @@ def test_a_deploy_without_app_keeps_it_and_reports_that() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("def start(broker:\n", "app.py.*SyntaxError"),
-        ("def begin(broker):\n    pass\n", r"app.py.*start\(broker\)"),
-        (None, "app.py: No such file"),
+        ("def start(broker:\n", "bad1.py.*SyntaxError"),
+        ("def begin(broker):\n    pass\n", r"bad1.py.*start\(broker\)"),
+        (None, "bad1.py: No such file"),
     ],
 )
 def test_one_that_cannot_run_changes_nothing(
     text: str | None, complaint: str, erase: bool, tmp_path: Path
 ) -> None:
-    file = tmp_path / "app.py"
+    file = tmp_path / "bad1.py"
     if text is not None:
         file.write_text(text)
     board = FakeRepl()
     board.files = {"/slotmq.db": b"a journal"}
-    with pytest.raises(ToolError, match=complaint):
+    with pytest.raises(ToolError, match=complaint) as caught:
         deployed(board, erase, app=file)
+    assert "app.py" not in str(caught.value), "it is said of the file that was given"
     assert board.files == {"/slotmq.db": b"a journal"}
     assert board.resets == 1

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from slotmq_tools import cli
-from slotmq_tools.scenario import model
+from slotmq_tools.scenario import model, picture
 from slotmq_tools.scenario.outcome import simulate
 from slotmq_tools.scenario.read import read
 
@@ -74,6 +74,19 @@ def test_a_report_is_one_page_with_curves(ten: Path, tmp_path: Path) -> None:
     rows = re.findall(r"<tr><td>deliveries</td><td>60,000</td>", page)
     assert len(rows) == 1
     assert [file.name for file in tmp_path.iterdir() if file not in (ten, out)] == []
+
+
+@pytest.mark.parametrize("duration", ["1 s", "2500 ms", "9 s", "50 s", "62 s"])
+def test_each_mark_is_where_its_label_says(ten: Path, duration: str) -> None:
+    """Of 50 s a quarter is 12.5 s, which is neither 0:00:12 nor 0:00:13."""
+    outcome = simulate(read(ten, duration=duration), lambda percent: None)
+    for axes in picture._figure(outcome).axes:
+        marks = [round(mark) for mark in axes.get_xticks()]
+        labels = [label.get_text() for label in axes.get_xticklabels()]
+        found = [[int(part) for part in label.split(":")] for label in labels]
+        assert [(h * 3600 + m * 60 + s) * 1000 for h, m, s in found] == marks
+        assert len(marks) in range(1, 10)
+        assert outcome.scenario.duration - marks[-1] < max(1000, marks[1] if marks[1:] else 1000)
 
 
 def test_a_title_is_escaped(tmp_path: Path) -> None:
