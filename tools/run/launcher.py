@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import orders
 
-PRIVATE = 0o077  # umask of MicroPython, which has no modes: only the broker's user reads its files
+PRIVATE = 0o077  # umask of MicroPython: a build without ffi cannot set it in app/start.py
 
 BOOT = Path(__file__).with_name("boot_micropython.py")
 _LARGE_KB = 1024  # more than a board has

@@ -49,6 +49,8 @@ _BITS = 64 if sys.maxsize >> 32 else 32
 
 def start(app, argv):
     """Make the broker of an App and open its listeners; -> the headline."""
+    if MICROPYTHON:
+        _be_private()
     if not MICROPYTHON or gc.mem_alloc() + gc.mem_free() > 1000000:
         return _start(app, argv)
     # Frequent collections keep lasting objects together in a small heap; else the gaps that
@@ -58,6 +60,17 @@ def start(app, argv):
         return _start(app, argv)
     finally:
         gc.threshold(-1)
+
+
+def _be_private():
+    # Only the broker's user reads its files. (`os` has no modes there; a board has no users.)
+    try:
+        from ffi import open as library
+
+        umask = library(None).func("i", "umask", "i")
+        umask(umask(0o77) | 0o77)
+    except (ImportError, OSError):
+        pass
 
 
 def _start(app, argv):

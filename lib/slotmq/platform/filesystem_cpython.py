@@ -1,6 +1,6 @@
 # filesystem_cpython.py - which kind of file system of a computer a file is in, as Linux reports
 # it; the lock file that keeps other brokers away; files that only the broker's user may read. (On
-# MicroPython tools/run sets the umask, since os has nothing for that.)
+# MicroPython app/start.py sets the umask, since os has nothing for that.)
 import os
 
 _MOUNTS = "/proc/self/mounts"

@@ -121,7 +121,7 @@ PYTHON = {
     "broker_cpython": "_thread collections os",
     "app": "os sys",
     "app.log_dests": "sys",
-    "app.start": "errno gc os slotmq_boards sys",
+    "app.start": "errno ffi gc os slotmq_boards sys",
     "recorder.*": "binascii gc json machine os struct time",
 }
 # What the files of a board may import

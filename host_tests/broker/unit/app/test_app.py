@@ -1,6 +1,8 @@
 """The program around a fake broker: arguments, orders, reload, exit status. With the real broker
 host/test_start.py and broker/test_app.py show it."""
 
+import os
+
 import scratch
 from app_case import BOARD, Broker, Case, Stream
 
@@ -154,6 +156,12 @@ class TestReload(Case):
         program.broker = Broker(None, None)
         program.reload()
         self.assertEqual(program.broker.told, [])
+
+
+class TestModes(Case):
+    def test_only_its_user_reads_the_log(self):
+        self.started("-c", self.conf(""))
+        self.assertEqual(os.stat(self.logged)[0] & 0o77, 0)  # noqa: PTH116
 
 
 class TestPidFile(Case):
