@@ -3,6 +3,7 @@
 Names of tests, files, settings, policies, make targets and options are looked up.
 """
 
+import ast
 import re
 import shlex
 import signal
@@ -15,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from slotmq.config.policies import WHEN_FULL, rows
+from slotmq.status import log_full_tables
 from slotmq_tools import cli, micropython
 from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
@@ -219,6 +221,58 @@ def test_the_table_of_full_tables_has_every_policy_the_default_first():
     assert policies(text.partition("\n### ")[0]) == {
         name: chosen for name, *chosen in rows(WHEN_FULL)
     }
+
+
+# Functions of interceptors.py by the column of the table, from the left
+INTERCEPTORS = (
+    ("recorder", "record_events"),
+    ("hooks",),
+    ("publishers",),
+    ("in_process",),
+    ("bridges",),
+    ("log_topics",),
+)
+REPLACED = {"handle_fast", "publish", "end", "poller", "close", "goodbye"}
+
+
+def replaced(function: ast.FunctionDef) -> set[str]:
+    """What it replaces: functions, packet types of handlers, WILL."""
+    found = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            found |= REPLACED & {node.targets[0].attr}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "_at_end":
+                found.add("finish_turn")
+            elif node.func.id == "_with":
+                names = [ast.unparse(each) for each in node.args[2:]]
+                found |= {re.sub("^_(OF_)?|_TYPE$", "", name) for name in names}
+    return found
+
+
+def test_the_table_of_interceptors_is_what_they_replace():
+    source = ast.parse((ROOT / "lib/slotmq/interceptors.py").read_text())
+    functions = {each.name: each for each in source.body if isinstance(each, ast.FunctionDef)}
+    wanted = [set().union(*(replaced(functions[n]) for n in names)) for names in INTERCEPTORS]
+    assert {name for name in functions if name[0] != "_"} == set(sum(INTERCEPTORS, ()))
+    found: list[set[str]] = [set() for _ in INTERCEPTORS]
+    text = DESIGN.partition("\n## Interceptors")[2].partition("\n## ")[0]
+    for line in re.findall(r"^\|.*\|$", text, re.MULTILINE)[2:]:
+        what, *columns = cells(line)
+        names = set(re.findall(r"[A-Z]{4,}", what.replace("a will", "WILL")))
+        if function := re.match(r"\w+\.(\w+)", what):
+            names = {function[1]}
+        assert names, what
+        for column, cell in zip(found, columns, strict=True):
+            column |= names if cell else set()
+    assert found == wanted
+
+
+def test_the_tables_that_the_log_warns_about():
+    names = [line.split(",")[0] for line in log_full_tables._LIMITS.split("\n")]
+    shown = ", ".join(names[:-1]) + " and outgoing buffers whose counter grows"
+    assert names[-1] == "tx_bytes"
+    assert f"The log warns about {shown}" in " ".join(DESIGN.split())
 
 
 def policies(text: str) -> dict[str, list[str]]:
