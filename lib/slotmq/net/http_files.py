@@ -6,7 +6,6 @@
 # its index.html. Where NAME.gz is beside NAME, or in its place, it is sent to who accepts gzip.
 import binascii
 import os
-import sys
 
 from slotmq.net.upgrade import has
 from slotmq.platform import ondemand
@@ -14,7 +13,6 @@ from slotmq.platform.runtime import MICROPYTHON, const
 
 _MODE_FOLDER = const(0x4000)
 _MODE_FILE = const(0x8000)
-_MODE_LINK = const(0xA000)
 _MODE_KIND = const(0xF000)
 _STAT_SIZE = const(6)
 _STAT_TIME = const(8)
@@ -141,10 +139,11 @@ def _is_inside(folder, path):
     if not MICROPYTHON:
         path = os.path.realpath(path)
         return path.startswith(os.path.realpath(folder).rstrip("/") + "/")
-    if sys.platform == "linux":
+    if hasattr(os, "VfsPosix"):
         where = folder = folder.rstrip("/")
         for name in path[len(folder) + 1 :].split("/"):
-            if (name, _MODE_LINK) in [each[:2] for each in os.ilistdir(where or "/")]:
+            kinds = [each[1] for each in os.ilistdir(where or "/") if each[0] == name]
+            if kinds not in ([_MODE_FILE], [_MODE_FOLDER]):  # 0: the file system does not say
                 return False
             where += "/" + name
     return True

@@ -98,7 +98,7 @@ PYTHON = {
     "fast.*_cpython": "array re struct zlib",
     "fast.*_viper": "array micropython sys",
     "net.upgrade": "binascii hashlib",
-    "net.http_files": "binascii os sys",
+    "net.http_files": "binascii os",
     "journal.location": "errno fcntl ffi os slotmq_boards vfs",
     "journal.start": "gc sys",
     "journal.medium_*": "binascii os struct",

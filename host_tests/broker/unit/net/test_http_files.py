@@ -8,6 +8,7 @@ from scratch import path
 from stream_case import every
 from web_client import Web, request
 
+from slotmq.net import http_files
 from slotmq.platform.runtime import MICROPYTHON
 
 INDEX = b"<!doctype html>index"
@@ -18,6 +19,24 @@ MISSING = """/no.html /only/ /only /index.html/ /app * index.html
 /../outside.txt /%2e%2e/outside.txt /sub/../../outside.txt /..%2foutside.txt
 /.hidden /%2ehidden //outside.txt /\\..\\outside.txt /%5c..%5coutside.txt
 /% /%4 /%zz /%00 /index.html%00.txt /%ff /sub/./index.html"""
+
+
+class Kinds:
+    """Module os with this kind for index.html; None: it is not in the list of its folder."""
+
+    VfsPosix = None
+    stat = staticmethod(os.stat)
+    path = getattr(os, "path", None)
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def ilistdir(self, folder):
+        for name, kind, *_ in os.ilistdir(folder):
+            if name != "index.html":
+                yield name, kind
+            elif self.kind is not None:
+                yield name, self.kind
 
 
 class Case(unittest.TestCase):
@@ -162,6 +181,16 @@ class TestFiles(Case):
         self.assertEqual(self.ask("/link.txt").status, 404)
         self.assertEqual(self.ask("/up/outside.txt").status, 404)
         self.assertEqual(self.ask("/inside.html").status, 200)
+
+    def test_what_the_file_system_calls_no_file_is_not_served(self):
+        """On MicroPython links are known by the kind that a folder's list has."""
+        for kind, status in ((0x8000, 200), (0, 404), (0xA000, 404), (None, 404)):
+            http_files.os = Kinds(kind)
+            try:
+                found = self.ask("/sub/index.html").status
+            finally:
+                http_files.os = os
+            self.assertEqual(found, status if MICROPYTHON else 200)
 
     def test_a_slow_reader(self):
         for size in (1, 700):
