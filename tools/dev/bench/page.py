@@ -1,6 +1,7 @@
 """docs/performance.md: one screen with a picture, and the tables of docs/measurements.md."""
 
 import io
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -10,7 +11,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from .report import markdown
-from .results import Results, ratio
+from .results import Results, Row, ratio
 from .tables import YARDSTICK, Table, number
 from .workloads import WORKLOADS
 
@@ -28,6 +29,16 @@ _ROWS = (
     ("one at a time, QoS 1", "round-trip-1", False),
     ("connect, subscribe, leave", "connect", False),
 )
+# How long messages wait: what a column is called, and its workload
+_WAITS = (
+    *(
+        (f"QoS {qos}, window {window}", f"window-{qos}-{window}")
+        for qos in (1, 2)
+        for window in (1, 5, 20)
+    ),
+    ("3,000 retained", "retained-late"),
+    ("1,000 queued", "queued-late"),
+)
 _BEGINS, _ENDS = "<!-- bench:begin -->\n", "<!-- bench:end -->\n"
 _PAGE = """\
 # Performance
@@ -38,6 +49,8 @@ CPU time of the broker per delivered message (per client in the last row), as a 
 mosquitto {mosquitto}; less is better. Written by `make bench`.
 
 {table}
+
+{waits}
 
 **Method.** All brokers run on one machine, each in its own process, and take turns; a ratio is the
 median of the rounds' ratios, after a round to warm up. CPU time is user and system time of all
@@ -56,6 +69,15 @@ path, and the cycles of an RP2040.
 _COLOURS = ("#3b6ea5", "#e08e45")
 
 
+_WAITING = """\
+Milliseconds on the wall until the last of 1,000 messages has come to a client of MQTT 5.0 that
+acknowledges each read at once, with this Receive Maximum (retained and queued ones: QoS 1, 20).
+
+{table}
+
+Medians of {rounds} rounds on {day}; a load of {load:.0f} on {cores} cores."""
+
+
 def write(
     file: Path,
     results: Results,
@@ -71,6 +93,7 @@ def write(
     text = _PAGE.format(
         mosquitto=versions["mosquitto"],
         table=markdown(_summary(results)),
+        waits=waits(results),
         day=date.today().isoformat(),
         command=command,
         versions=", ".join(f"{name} {version}" for name, version in versions.items()),
@@ -86,6 +109,24 @@ def write(
     legend = "\n".join(f"- **{each.name}**: {each.title}" for each in WORKLOADS)
     after = rest.partition(_ENDS)[2]
     long.write_text(f"{before}{begin or _BEGINS}\n{legend}\n\n{shown}\n{_ENDS}{after}")
+
+
+def waits(results: Results) -> str:
+    """The paragraph about how long messages wait; with none measured a sentence."""
+    row: Row = next((results[name] for _, name in _WAITS if name in results), {})
+    if not row:
+        return "How long messages wait was not measured."
+    lines = []
+    for who, broker in (*_SUBJECTS.items(), (YARDSTICK, YARDSTICK)):
+        found = [results.get(name, {}).get(broker) for _, name in _WAITS]
+        lines.append([who, *(number(cell.median("wall_ms") if cell else None) for cell in found)])
+    return _WAITING.format(
+        table=markdown(Table("", ["", *(title for title, _ in _WAITS)], lines)),
+        rounds=max(len(cell.rounds) for cell in row.values()),
+        day=date.today().isoformat(),
+        load=os.getloadavg()[2],
+        cores=os.cpu_count(),
+    )
 
 
 def _ratios(results: Results, workload: str) -> list[float | None]:

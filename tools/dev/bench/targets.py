@@ -54,7 +54,11 @@ TARGETS = (
     Target("round-trip-1", "mosquitto", 1.2, only=_CPYTHON),
     Target("round-trip", "mosquitto", 1.4, "p50_us"),
     Target("round-trip", "mosquitto", 2, "p99_us"),
-    *(Target(f"window-{qos}-5", "mosquitto", 8, "wall_ms") for qos in (1, 2)),
+    *(
+        Target(f"window-{qos}-{window}", "mosquitto", 8, "wall_ms")
+        for qos in (1, 2)
+        for window in (1, 5, 20)
+    ),
     *(Target(f"{how}-late", "mosquitto", 8, "wall_ms") for how in ("retained", "queued")),
     *(Target(workload, "amqtt", 1 / 8) for workload in _ONE_TO_ONE),
     Target("fan-out", "amqtt", 1 / 2.5),
