@@ -33,7 +33,7 @@ heap/current
 heap/size
 heap/exhausted
 exceptions"""
-LAST = "logins/computed"  # of slotmq's own
+LAST = "recording/lost"  # of slotmq's own
 LOADS = "messages/received messages/sent publish/received publish/sent bytes/received bytes/sent"
 TABLES = "connections sessions subscriptions nodes retained messages deliveries received"
 TABLES += " reassembly shares aliases"

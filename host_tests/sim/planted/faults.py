@@ -204,7 +204,7 @@ FAULTS = (
         "v5/send.py",
         "        if not first & _DUP:\n            return -1\n        source.left = 1",
         "        source.left = 1",
-        first=600,
+        first=1130,
     ),
     Fault(
         "No Local is ignored",

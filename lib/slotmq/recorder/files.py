@@ -55,11 +55,11 @@ def keep(folder, board, boot):
 def begin(rec, segment):
     """Open the file of a new segment; -> its header, which is not written yet."""
     close(rec)
+    rec.written = rec.synced = 0
     board, size = rec.board, rec.size >> 8
     head = _MAGIC + pack("<H8sIII", size, board, rec.boot, segment, rec.o[_SEQ])
     rec.file = private(path(rec, segment), "wb")
     rec.segment = rec.newest = segment
-    rec.written = rec.synced = 0
     return head + pack("<I", crc32(head))
 
 

@@ -12,7 +12,8 @@ from slotmq.recorder.wall_clock import write_time
 from slotmq.recorder.writer import STOPPED
 
 _NONE = const(0xFFFF)
-_TOLD = const(2)  # in is_full: the log has a line
+_TOLD = const(2)  # in is_full: the log has a line of it
+_TOLD_NOTHING = const(4)  # the same, since nothing is written
 _WARNING = const(2)
 _FILL = const(0)
 _SEQ = const(4)
@@ -70,19 +71,22 @@ def next_segment(rec, need):
 
 
 def _lower(rec, there):
-    # The file system is full: from now on the ring has fewer segments.
-    told = rec.is_full & _TOLD
-    rec.is_full = _TOLD
-    text = "Recording: nothing, the file system is full; it is tried again."
-    if rec.stops and told:
-        return
-    if not rec.stops:
-        n = max(2, len(there) - 1)
-        if n >= rec.most:
-            return
-        rec.most = n
+    # The file system is full: from now on the ring has fewer segments, or two that are shorter.
+    told = rec.is_full
+    n = max(2, len(there) - 1)
+    if rec.stops or n >= rec.most and not rec.written:
+        rec.is_full = told & _TOLD | _TOLD_NOTHING
+        is_told = told & _TOLD_NOTHING
+        text = "Recording: nothing, the file system is full; it is tried again."
+    else:
+        rec.is_full = _TOLD
+        is_told = n >= rec.most and told & _TOLD
         text = "Recording: the file system is full; from now on the ring has %d segments." % n
-    log.write(_WARNING, text)
+        if n >= rec.most:
+            text = "Recording: the file system is full before the ring's %d segments are." % n
+        rec.most = min(n, rec.most)
+    if not is_told:
+        log.write(_WARNING, text)
 
 
 def _forget_written_gaps(rec):
@@ -101,6 +105,7 @@ def begin(rec):
     # The new GAP includes those of a segment that failed before its first block.
     rec.gaps = [lost for lost in rec.gaps if lost[0] == _OVERWRITTEN or lost[1] != rec.boot]
     if o[_SEQ] > first:
+        rec.lost += o[_SEQ] - first
         rec.gaps.append((rec.gap, rec.boot, first, o[_SEQ] - first, _NO_SEGMENT))
     rec.gap = 0
     rec.lost_from = first

@@ -79,7 +79,7 @@ class Recorder:
         # an ANCHOR, and if the ring stops when full, one GAP at its end
         self.longest = min(_MOST_BYTES, self.size - 134 - (36 if stops else 0))
         self.gap = 0  # why records are being lost
-        self.lost_from = 0
+        self.lost_from = self.lost = 0  # lost: how many before this gap
         self.is_full = 0  # has the file system become so? see recorder/segments.py
         self.gaps = []  # GAPs still to be written: reason, boot, seq, number, segment
         self.retry_at = 0  # tenths of a second
@@ -264,6 +264,6 @@ class Recorder:
                 self.lost_from = self.o[_SEQ]
         self.is_open = False
         self.retry_at = self.now
-        if not is_full or self.stops or self.most == 2:
+        if not is_full or self.stops or self.most == 2 and not self.written:
             self.retry_at += _PAUSE
         self.o[_SPACE] = 0

@@ -7,7 +7,7 @@ from slotmq.net.timers import CARRY
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
-_ROWS = const(68)  # topics of status/sys_topics.py that are not moving averages
+_ROWS = const(69)  # topics of status/sys_topics.py that are not moving averages
 _NONE = const(0xFFFF)
 _CARRIED = const(7)  # of stats, see timers.CARRY
 _PUBLISH_OUT = const(3)

@@ -17,6 +17,7 @@ from slotmq.platform.runtime import MICROPYTHON, const
 _NONE = const(0xFFFF)
 _FIRST_SLOTS = const(26)  # rows of SLOTS, three a line
 _FIRST_JOURNAL = const(59)
+_RECORD = const(4)  # in the recorder's state: the next number
 _EPOCH = const(259200000)  # tenths of a second, as in net/timers.py
 _MINUTES = (1, 5, 15)  # as in status/sys_state.py
 # The names of those in status/sys_state.py
@@ -75,6 +76,7 @@ logins/accepted users.accepted
 logins/refused users.refused
 logins/delayed users.delayed
 logins/computed users.computed
+recording/lost .lost
 """
 
 
@@ -220,6 +222,14 @@ def users(s):
     return s.broker.users.count() if s.broker.users else 0
 
 
+def lost(s):
+    # Records that are in no segment, or not yet in one.
+    rec = s.broker.record and s.broker.record.rec
+    if not rec:
+        return 0
+    return rec.lost + (rec.o[_RECORD] - rec.lost_from if rec.gap else 0)
+
+
 def full(s):
     return int(s.broker.journal_full)
 
@@ -258,6 +268,7 @@ _VALUES = {
     "size": size,
     "sent": sent,
     "full": full,
+    "lost": lost,
     "users": users,
 }
 

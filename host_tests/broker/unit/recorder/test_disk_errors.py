@@ -140,6 +140,34 @@ class TestFullFileSystem(DiskCase):
         rec.now += 200
         self.assertTrue(self.fill(rec, 30))
 
+    def test_a_ring_of_two_says_so_once_and_goes_on(self):
+        self.disk.size = 1500
+        rec = self.boot(size=1024, most=2)
+        for _ in range(100):
+            self.fill(rec, 5)
+        text = "Recording: the file system is full before the ring's 2 segments are."
+        self.assertEqual(self.lines, [text])
+        self.assertTrue(0 < rec.lost < 100, rec.lost)  # what was torn
+        last = self.payloads(read(rec, rec.segment))[-1]
+        self.assertEqual(last[:2], b"4 ")
+        self.check(rec, self.first(rec))
+        lost = rec.lost
+        self.disk.others = 1500
+        for _ in range(20):
+            self.fill(rec, 60)
+            rec.now += 200
+        nothing = "Recording: nothing, the file system is full; it is tried again."
+        self.assertEqual(self.lines, [text, nothing])
+        self.disk.others = 0
+        self.assertTrue(self.fill(rec, 3))
+        self.assertTrue(rec.lost >= lost + 1195, rec.lost - lost)
+        self.assertTrue(self.fill(rec, 60))
+        self.disk.others = 1500
+        self.fill(rec, 60)
+        rec.now += 200
+        self.fill(rec, 60)
+        self.assertEqual(self.lines, [text, nothing, nothing])
+
     def test_a_ring_that_stops_says_so_once(self):
         rec = self.boot(size=1024, most=16, stops=True)
         before = files.look(rec)
