@@ -17,7 +17,7 @@ from slotmq.platform.runtime import MICROPYTHON, const
 _NONE = const(0xFFFF)
 _FIRST_SLOTS = const(26)  # rows of SLOTS, three a line
 _FIRST_JOURNAL = const(59)
-_RECORD = const(4)  # in the recorder's state: the next number
+_SEQ = const(4)  # in the recorder's state: the next number
 _EPOCH = const(259200000)  # tenths of a second, as in net/timers.py
 _MINUTES = (1, 5, 15)  # as in status/sys_state.py
 # The names of those in status/sys_state.py
@@ -227,7 +227,7 @@ def lost(s):
     rec = s.broker.record and s.broker.record.rec
     if not rec:
         return 0
-    return rec.lost + (rec.o[_RECORD] - rec.lost_from if rec.gap else 0)
+    return rec.lost + (rec.o[_SEQ] - rec.lost_from if rec.gap else 0)
 
 
 def full(s):
