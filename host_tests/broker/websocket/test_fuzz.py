@@ -42,10 +42,13 @@ def test_frames_affect_no_other_client_and_leave_nothing(web: tuple[BrokerProces
     feeder.close()
 
 
-def test_a_canary_that_waits_is_noticed(web: tuple[BrokerProcess, int]) -> None:
+@pytest.mark.parametrize("waits", [[MOST_S + 1], [MOST_S / 3] * 100])
+def test_a_canary_that_waits_is_noticed(
+    web: tuple[BrokerProcess, int], waits: list[float]
+) -> None:
     canary = Canary(web[0].address)
     web[0].wait_for(lambda: canary.delays, "its first message")
-    canary.delays.append(MOST_S + 1)
+    canary.delays.extend(waits)
     with pytest.raises(Noticed, match="the slowest took"):
         canary.land(MOST_S)
 
