@@ -24,7 +24,7 @@
 #   received         QoS 2 packet ids of one client between PUBLISH and PUBREL; paho
 #                    sends 20 at once, and a full list closes the connection
 #   max_packet       largest control packet, bytes; a larger max_packet_size raises that of a
-#                    computer (1 MB) where no line sets it
+#                    computer (2 MB) where no line sets it
 #   tx_bytes         outgoing buffer of a connection
 #   tcp_bytes        what all connections may use of lwIP's memory, on an RP2040 or RP2350:
 #                    MEM_SIZE less 1,000 for other uses (platform/lwip.py); 0: no bound

@@ -11,7 +11,7 @@ from functools import cache as once
 from importlib.metadata import version as of_package
 from pathlib import Path
 
-from ... import cache
+from ... import cache, micropython
 from ...errors import ToolError
 from ...fetch import debian
 from ...ports import free_port
@@ -23,6 +23,8 @@ HERE = Path(__file__).parent
 _HOME_ASSISTANT = "2025.4.4"  # the last one for Python 3.13.0
 _FRONTEND = "home-assistant-frontend==20250411.0"  # without it it does not start
 _NODE_OF_ZIGBEE2MQTT = 22
+_DEVICES = 300  # of the larger house
+_MQTT_ASYNC = "micropython-mqtt-async==0.7b4"
 Start = tuple[list[str], dict[str, str]]  # a command line, and its environment
 
 
@@ -63,6 +65,40 @@ def _mosquitto_version() -> str:
 def _mqttjs(place: Place) -> Start:
     command, environment = node.command(HERE / "echo_mqttjs.cjs")
     return [*command, *place.words], environment
+
+
+@once
+def _mqtt_async_folder() -> Path:
+    """Its module. It is a package for MicroPython's former installer: pip fetches and unpacks it,
+    and finds then that it is none of CPython's."""
+
+    def fill(target: Path) -> None:
+        options = [
+            "--quiet",
+            "--no-deps",
+            "--no-clean",
+            "--no-binary",
+            ":all:",
+            "--dest",
+            str(target),
+        ]
+        command = [sys.executable, "-m", "pip", "download", *options, _MQTT_ASYNC]
+        environment = _environment(TMPDIR=str(target))
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False
+        )
+        found = next(target.glob("*/*/mqtt_async.py"), None)
+        if found is None:
+            raise ToolError(f"it cannot be fetched: {done.stderr[-200:]}")
+        found.rename(target / found.name)
+        shutil.rmtree(found.parents[1])
+
+    return cache.folder(_MQTT_ASYNC.replace("==", "-"), fill)
+
+
+def _mqtt_async(place: Place) -> Start:
+    command = micropython.command(32, 1024, HERE / "echo_mqtt_async.py", [str(place.port)])
+    return command, micropython.environment(_mqtt_async_folder(), HERE / "stubs")
 
 
 def _npm_version(folder: Path, name: str) -> str:
@@ -133,7 +169,7 @@ def _node_red(place: Place) -> Start:
     return [*command, *options, str(place.folder / "flow.json")], environment
 
 
-def _zigbee2mqtt(place: Place) -> Start:
+def _zigbee2mqtt(place: Place, devices: int = 30) -> Start:
     names = HERE / "package-zigbee2mqtt.json"
     packages = node.packages(names, _NODE_OF_ZIGBEE2MQTT)
     tls = f"  ca: {place.ca}\n" if place.words[1] else ""
@@ -147,8 +183,17 @@ def _zigbee2mqtt(place: Place) -> Start:
         packages / "zigbee2mqtt/index.js", names, _NODE_OF_ZIGBEE2MQTT
     )
     fake = ["--require", str(HERE / "fake_herdsman.cjs")]
-    environment |= {"ZIGBEE2MQTT_DATA": str(place.folder), "Z2M_ONBOARD_NO_SERVER": "1"}
+    environment |= {
+        "ZIGBEE2MQTT_DATA": str(place.folder),
+        "Z2M_ONBOARD_NO_SERVER": "1",
+        "FAKE_DEVICES": str(devices),
+    }
     return [command[0], *fake, *command[1:]], environment
+
+
+def _zigbee2mqtt_version() -> str:
+    folder = node.packages(HERE / "package-zigbee2mqtt.json", _NODE_OF_ZIGBEE2MQTT)
+    return _npm_version(folder, "zigbee2mqtt")
 
 
 @once
@@ -187,12 +232,16 @@ def _home_assistant(place: Place) -> Start:
     return [str(_home_assistant_python()), *words], _environment()
 
 
+_HEALTH = ("zigbee2mqtt/bridge/request/health_check", "{}")
+_EACH = ("plain", "tls", "ws", "wss")
+
 APPLICATIONS = (
     Application("mosquitto_sub", _mosquitto, _mosquitto_version, ("plain", "tls")),
-    Application("paho", _python("paho"), lambda: of_package("paho-mqtt")),
-    Application("aiomqtt", _python("aiomqtt"), lambda: of_package("aiomqtt")),
+    Application("paho", _python("paho"), lambda: of_package("paho-mqtt"), _EACH),
+    Application("aiomqtt", _python("aiomqtt"), lambda: of_package("aiomqtt"), _EACH),
     Application("gmqtt", _python("gmqtt"), lambda: of_package("gmqtt"), ("plain", "tls")),
-    Application("MQTT.js", _mqttjs, lambda: _npm_version(node.packages(), "mqtt")),
+    Application("mqtt_async", _mqtt_async, lambda: _MQTT_ASYNC.partition("==")[2], ("plain",)),
+    Application("MQTT.js", _mqttjs, lambda: _npm_version(node.packages(), "mqtt"), _EACH),
     Application("Paho C", _paho_c, _paho_c_version),
     Application(
         "collectd",
@@ -210,12 +259,18 @@ APPLICATIONS = (
     Application(
         "Zigbee2MQTT",
         _zigbee2mqtt,
-        lambda: _npm_version(
-            node.packages(HERE / "package-zigbee2mqtt.json", _NODE_OF_ZIGBEE2MQTT), "zigbee2mqtt"
-        ),
-        request=("zigbee2mqtt/bridge/request/health_check", "{}"),
+        _zigbee2mqtt_version,
+        request=_HEALTH,
         answer=("zigbee2mqtt/bridge/response/health_check", '"healthy":true'),
         seconds=120,
+    ),
+    Application(
+        f"Zigbee2MQTT, {_DEVICES} devices",  # bridge/devices has 1.4 MB
+        lambda place: _zigbee2mqtt(place, _DEVICES),
+        _zigbee2mqtt_version,
+        request=_HEALTH,
+        answer=("zigbee2mqtt/bridge/devices", f"0x{0x158D0001 + _DEVICES:016x}"),
+        seconds=180,
     ),
     Application("Home Assistant", _home_assistant, lambda: _HOME_ASSISTANT, seconds=240),
 )

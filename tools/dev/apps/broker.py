@@ -15,7 +15,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 from ...errors import ToolError
 from ...ports import LOOPBACK, free_port
 
-TRANSPORTS = ("plain", "tls", "wss")
+TRANSPORTS = ("plain", "tls", "ws", "wss")
+SECURE = ("tls", "wss")
 KEPT = 30
 _STOPS_IN_S = 20
 _EACH_S = 2.0  # between two requests
@@ -34,8 +35,8 @@ class Place:
     @property
     def url(self) -> str:
         """As MQTT.js and others write it."""
-        scheme = {"plain": "mqtt", "tls": "mqtts", "wss": "wss"}[self.transport]
-        return f"{scheme}://localhost:{self.port}" + ("/mqtt" if scheme == "wss" else "")
+        scheme = {"plain": "mqtt", "tls": "mqtts"}.get(self.transport, self.transport)
+        return f"{scheme}://localhost:{self.port}" + ("/mqtt" if "w" in scheme else "")
 
     @property
     def ca(self) -> str:
@@ -45,7 +46,7 @@ class Place:
     @property
     def words(self) -> list[str]:
         """The arguments of a script: url, CA."""
-        return [self.url, "" if self.transport == "plain" else self.ca]
+        return [self.url, self.ca if self.transport in SECURE else ""]
 
 
 @contextmanager
@@ -58,8 +59,8 @@ def broker(runtime: str, folder: Path) -> Iterator[dict[str, int]]:
     lines = ["allow_anonymous true"]
     for transport, port in ports.items():
         lines.append(f"listener {port} {LOOPBACK}")
-        lines += ["protocol websockets"] if transport == "wss" else []
-        if transport != "plain":
+        lines += ["protocol websockets"] if "w" in transport else []
+        if transport in SECURE:
             lines += [f"certfile {certs}/server.crt", f"keyfile {certs}/server.key"]
     file = folder / "slotmq.conf"
     file.write_text("".join(f"{line}\n" for line in lines))

@@ -27,7 +27,7 @@ def of_paho() -> None:
     from paho.mqtt.client import Client
     from paho.mqtt.enums import CallbackAPIVersion
 
-    transport: Any = "websockets" if PLACE.scheme == "wss" else "tcp"
+    transport: Any = "websockets" if "w" in PLACE.scheme else "tcp"
     client = Client(CallbackAPIVersion.VERSION2, "paho", transport=transport)
 
     def on_message(one: Client, _: object, message: Any) -> None:
@@ -47,7 +47,7 @@ async def of_aiomqtt() -> None:
     """paho in an event loop."""
     from aiomqtt import Client
 
-    transport: Any = "websockets" if PLACE.scheme == "wss" else "tcp"
+    transport: Any = "websockets" if "w" in PLACE.scheme else "tcp"
     async with Client(HOST, PORT, tls_context=TLS, transport=transport) as client:
         await client.subscribe([(name, qos) for name, qos in FILTERS])
         async for message in client.messages:

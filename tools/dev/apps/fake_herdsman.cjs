@@ -1,4 +1,4 @@
-// Loaded before Zigbee2MQTT: a radio without hardware, with thirty devices.
+// Loaded before Zigbee2MQTT: a radio without hardware, with $FAKE_DEVICES devices.
 "use strict";
 const { EventEmitter } = require("events");
 const herdsman = require("zigbee-herdsman");
@@ -39,7 +39,7 @@ function device(n) {
 }
 
 class Controller extends EventEmitter {
-  devices = Array.from({ length: 31 }, (_, n) => device(n));
+  devices = Array.from({ length: 1 + Number(process.env.FAKE_DEVICES) }, (_, n) => device(n));
   async start() { return "resumed"; }
   async stop() {}
   isStopping() { return false; }
