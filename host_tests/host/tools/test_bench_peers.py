@@ -70,7 +70,7 @@ def test_results_are_kept(tmp_path: Path) -> None:
         results.load(file)
 
 
-LINES = 50
+LINES = 46
 
 
 def test_the_page_is_one_screen_with_a_picture(tmp_path: Path) -> None:
