@@ -124,7 +124,7 @@ def waits(results: Results) -> str:
         table=markdown(Table("", ["", *(title for title, _ in _WAITS)], lines)),
         rounds=max(len(cell.rounds) for cell in row.values()),
         day=date.today().isoformat(),
-        load=os.getloadavg()[2],
+        load=os.getloadavg()[0],
         cores=os.cpu_count(),
     )
 
