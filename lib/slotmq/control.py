@@ -60,7 +60,7 @@ def apply_settings(broker):
     if size:  # so many wait in any case; delivery/quota.py looks at the bytes of more
         window[1] = min(most, (size - 1) // limits.max_packet + 1)
     broker.deliveries.count[6] = most - window[1]
-    # A reload does not lower what was announced to clients that are there.
+    # A reload does not lower what was announced to clients.
     most = min(s.max_inflight_messages or limits.received, limits.received)
     broker.sessions.ids_high[2] = max(broker.sessions.ids_high[2], most)
     broker.deliveries.count[7] = getattr(s, "max_inflight_bytes", 0)

@@ -10,6 +10,7 @@ from slotmq.platform.runtime import const
 _ERROR = const(1)
 _WARNING = const(2)
 _NOTICE = const(4)
+_ANNOUNCED = const(2)  # in Sessions.ids_high
 _FIXED = "bind_interface password_file acl_file protocol"  # settings of a listener
 
 
@@ -41,6 +42,10 @@ def reload_app(program):
     log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
     if refused:
         log.write(_WARNING, "Only a restart changes: %s." % ", ".join(refused))
+    most = program.broker.sessions.ids_high[_ANNOUNCED]
+    if most > (program.settings.max_inflight_messages or most):
+        text = "max_inflight_messages: until a restart each client may send %d at a time."
+        log.write(_WARNING, text % most)
     if "acl_file" in refused and not program.broker.acl:
         text = "acl_file: until that restart each client may read and write all topics."
         log.write(_WARNING, text)

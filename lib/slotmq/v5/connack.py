@@ -6,6 +6,7 @@ from slotmq.v5.outgoing_acks import sent, space_for
 
 _CONNACK = const(0x20)
 _PACKET_MAX = const(10)
+_ANNOUNCED = const(2)  # in Sessions.ids_high
 # A CONNACK's return code of version 3 as a reason code
 _RETURN_CODES = b"\0\x84\x85\x88\x86\x87"
 
@@ -29,9 +30,7 @@ def prepare(broker, conn, fields):
     """Prepare the properties of a CONNACK that accepts [3.2.2.3].
 
     False: the client accepts no packet of that size; then nothing may change."""
-    limits = broker.limits
-    most = broker.settings.max_inflight_messages or limits.received
-    out = b"\x21" + u16(min(most, limits.received)) + b"\x27" + u32(broker.pkt[_PACKET_MAX])
+    out = b"\x21" + u16(broker.sessions.ids_high[_ANNOUNCED]) + b"\x27" + u32(broker.pkt[_PACKET_MAX])
     aliases = broker.five.aliases.allowed[conn]
     if aliases:
         out += b"\x22" + u16(aliases)

@@ -57,10 +57,20 @@ class TestReceiveMaximum(unittest.TestCase):
         self.world.turn(6)
         self.assertEqual([data[0] for data in client.packets()], [0x50] * 40)
 
-    def test_a_reload_does_not_lower_it_for_who_is_there(self):
+    def test_a_reload_raises_it_for_new_clients_and_lowers_it_for_nobody(self):
+        """What is announced to a client is what is enforced."""
         self.announced(max_inflight_messages=5)
-        self.world.broker.settings.max_inflight_messages = 3
-        self.world.broker.apply_settings()
+        for now, wanted in ((3, 5), (7, 7), (3, 7)):
+            self.world.broker.settings.max_inflight_messages = now
+            self.world.broker.apply_settings()
+            new = self.world.come(packets5.connect(f"new{now}"))
+            (connack,) = new.packets()
+            self.assertEqual(connack[connack.find(b"\x21") + 2], wanted)
+            for n in range(1, wanted + 2):
+                new.send(packets5.publish("t", b"", 2, n))
+            self.world.turn(4)
+            answers = [0x50] * wanted + [0xE0]
+            self.assertEqual([data[0] for data in new.packets()], answers)
         for n in range(1, 6):
             self.client.send(packets5.publish("t", b"", 2, n))
         self.world.turn(3)
