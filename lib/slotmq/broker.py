@@ -93,7 +93,7 @@ class Broker:
         # [_PACKETS_IN to _BYTES_OUT; from 7 on status/log_full_tables.py; 19, 20: publishing.py;
         # 21: QoS 0 without space in a buffer; 22, 23: is a bound of deliveries, messages noted?
         # 24 to 26: accepted connections, clients that were let in, sessions that expired]
-        self.stats = i32(27)
+        self.stats = i32(28)
         # How often each of stats passed timers.CARRY; [7]: how often the zero of now has moved
         # (tables/epoch.py)
         self.carried = i32(8)

@@ -8,6 +8,8 @@ _CROWDED = const(1)
 _DELIVERIES = const(2)
 _MESSAGES = const(4)
 _QUEUED_BYTES = const(8)
+_NOTED_QOS_0 = const(27)
+_AMPLE = const(65536)  # as in delivery/routing.py
 
 
 def report(broker, what, session, msg, size):
@@ -21,7 +23,8 @@ def report(broker, what, session, msg, size):
         text = ": " + _of_all(messages, size)
     else:
         who = broker.sessions.client_id(session).decode()
-        text = ", the first for %r: %s" % (who, _of_session(broker, session, msg, size))
+        why = _of_qos_0 if what == _NOTED_QOS_0 else _of_session
+        text = ", the first for %r: %s" % (who, why(broker, session, msg, size))
     broker.said[what] = text
 
 
@@ -32,6 +35,46 @@ def _of_all(messages, size):
     used = (arena.blocks - arena.free_blocks()) * arena.size
     what = arena.blocks * arena.size, used, size
     return "limit message_bytes %d, %d in use, %d needed" % what
+
+
+def _of_qos_0(broker, session, msg, size):
+    # As delivery/routing.is_slow() decides.
+    sessions, conns, messages = broker.sessions, broker.conns, broker.messages
+    conn = sessions.conn[session]
+    first = entry = sessions.cursor[session]
+    while entry != _NONE and not broker.deliveries.flags[entry] & 6:
+        entry = broker.deliveries.next[entry]
+    if entry != first:
+        what = broker.deliveries.window[0], sessions.inflight[session]
+        if entry != _NONE:
+            return "max_inflight_messages %d, %d sent, and QoS 1 or 2 waits before it" % what
+    elif first != _NONE or conns.chunked_msg[conn] == _NONE:
+        used = conns.tx_end[conn] - conn * conns.tx_bytes
+        if used or size <= conns.tx_bytes:
+            return "limit tx_bytes %d, %d in use, %d needed" % (conns.tx_bytes, used, size)
+        return _of_all(messages, size - conns.tx_bytes)
+    bytes_ = broker.limits.message_bytes
+    if bytes_ < _AMPLE:
+        return "limit message_bytes %d, %d needed to queue QoS 0" % (bytes_, _AMPLE)
+    return _of_quota(broker, size)
+
+
+def _of_quota(broker, size):
+    # What is_tight() has found
+    settings, messages = broker.settings, broker.messages
+    window, arena = broker.deliveries.window, messages.arena
+    has, needed = messages.count[0], 1
+    what = "messages", messages.slots
+    if has + 1 <= window[2]:
+        what = "deliveries", broker.deliveries.slots
+        has = broker.deliveries.count[0]
+        if has + 1 <= broker.deliveries.count[5]:
+            what = "message_bytes", arena.blocks * arena.size
+            has, needed = (arena.blocks - arena.free_blocks()) * arena.size, size
+    share = "max_session_share %d" % settings.max_session_share
+    if settings.max_offline_share < settings.max_session_share:
+        share = "max_offline_share %d" % settings.max_offline_share
+    return "%s of limit %s %d, %d in use, %d needed" % ((share,) + what + (has, needed))
 
 
 def _of_session(broker, session, msg, size):

@@ -34,6 +34,7 @@ _WARNING = const(2)
 _QOS_0 = const(21)
 _NOTED_DELIVERIES = const(22)
 _NOTED_MESSAGES = const(23)
+_NOTED_QOS_0 = const(27)
 _COUNT_MOST = const(0xFFFFFFF)
 _AMPLE = const(65536)  # bytes for messages
 
@@ -83,7 +84,7 @@ def _place_slowly(broker, pkt, buf, session, msg):
         slow = is_slow(broker, session, pkt[_TOTAL])
         if slow <= 0:
             if slow or not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
-                drop(broker)
+                drop(broker, session, _NONE, pkt[_TOTAL])
             return msg
     if msg == _NONE:
         msg = store(broker, pkt, buf, 0)
@@ -110,8 +111,9 @@ def is_slow(broker, session, size):
     return 0 if first == entry else -1
 
 
-def drop(broker):
-    """Count a QoS 0 message for which the client's buffer has no space."""
+def drop(broker, session, msg, size):
+    """Count a QoS 0 message for which the client's buffer has no space; see note()."""
+    note(broker, _NOTED_QOS_0, session, msg, size)
     stats = broker.stats
     stats[_DROPPED] += 1
     stats[_QOS_0] = stats[_QOS_0] + 1 & _COUNT_MOST
@@ -173,7 +175,7 @@ def _send_qos0(broker, session, msg):
         if slow == 0 and send_message(broker, conn, msg, _PUBLISH, 0):
             return
         if not must_wait(broker, conn):
-            drop(broker)
+            drop(broker, session, msg, 0)
             return
     enqueue(broker, session, msg, 0)
 

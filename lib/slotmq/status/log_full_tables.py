@@ -37,7 +37,7 @@ aliases
 tx_bytes, message_bytes"""
 # Of broker.stats, and for the last of these rows
 _QOS_0 = const(21)
-_NOTED = const(22)  # of deliveries, then of messages
+_BOUNDS = {"deliveries": 22, "messages": 23, "tx_bytes": 27}  # those that are noted
 
 
 def log(broker, refused):
@@ -60,12 +60,11 @@ def log(broker, refused):
             why += ", the journal's space" if broker.journal_full else ""
             why = " (see %s)" % why
             text = _LINE % name
-            if name == "deliveries" or name == "messages":
-                noted = _NOTED + (name == "messages")
-                why = broker.said.pop(noted, why)  # of delivery/refusing_bound.py
-                stats[noted] = 0
-            elif name == "tx_bytes":
+            if name == "tx_bytes":
                 text = "Outgoing buffers: %d QoS 0 dropped%s."
+            if name in _BOUNDS:
+                why = broker.said.pop(_BOUNDS[name], why)  # of delivery/refusing_bound.py
+                stats[_BOUNDS[name]] = 0
             broker.log(_WARNING, text % (more, why))
             stats[8 + i] = count & _ALL
             clock[2 + i] = broker.now

@@ -30,7 +30,8 @@ def prepare(broker, conn, fields):
     """Prepare the properties of a CONNACK that accepts [3.2.2.3].
 
     False: the client accepts no packet of that size; then nothing may change."""
-    out = b"\x21" + u16(broker.sessions.ids_high[_ANNOUNCED]) + b"\x27" + u32(broker.pkt[_PACKET_MAX])
+    out = b"\x21" + u16(broker.sessions.ids_high[_ANNOUNCED])
+    out += b"\x27" + u32(broker.pkt[_PACKET_MAX])
     aliases = broker.five.aliases.allowed[conn]
     if aliases:
         out += b"\x22" + u16(aliases)

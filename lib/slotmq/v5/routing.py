@@ -137,7 +137,7 @@ def deliver(broker, session, sub, qos, granted, keep_retain):
             sent = 0 if waits else emit(broker, conn, _PUBLISH | retain, 0, ident)
             if sent or not routing.must_wait(broker, conn):
                 if sent == 0:
-                    routing.drop(broker)
+                    routing.drop(broker, session, _NONE, source.topic_len + source.size)
                 elif sent < 0:
                     broker.stats[_DROPPED] += 1
                 return

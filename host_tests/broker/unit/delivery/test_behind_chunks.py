@@ -101,9 +101,10 @@ class TestQueued(BehindCase):
 
 
 class TestDropped(BehindCase):
-    def arrived(self, reader, message_bytes, size):
-        """Of ten messages sent before the reader reads; the others are in one log line."""
-        self.start(reader, ROOM | {"message_bytes": message_bytes})
+    def arrived(self, reader, limits, size, bound):
+        """Of ten messages sent before the reader reads; the others are in one log line, which
+        names the bound."""
+        self.start(reader, ROOM | limits)
         writer = self.world.come(connect("w"))
         for n in range(10):
             writer.send(publish("t", bytes((65 + n,)) * size))
@@ -111,19 +112,41 @@ class TestDropped(BehindCase):
         self.world.turn(4, ms=100)
         found = b"".join([data[:1] for data in self.read(2000)])
         self.assertEqual(self.broker.stats[4], 10 - len(found))
-        self.assertIn("QoS 0 dropped", self.lines[0])
+        self.assertIn(" QoS 0 dropped, the first for 'reader': " + bound, self.lines[0])
         writer.leave()
         self.check_empty()
         return found
 
     def test_once_quotas_would_have_to_be_asked_later_ones_are_dropped(self):
-        for reader in READERS[:2]:
-            self.assertEqual(self.arrived(reader, 66000, 6000), b"ABCDE")
+        for limits, bound, wanted in (
+            (
+                {"message_bytes": 66000},
+                "max_session_share 50 of limit message_bytes 65984, ",
+                b"ABCDE",
+            ),
+            (
+                {"messages": 8},
+                "max_session_share 50 of limit messages 8, 4 in use, 1 needed",
+                b"ABCD",
+            ),
+            (
+                {"deliveries": 16},
+                "max_session_share 50 of limit deliveries 16, 8 in use, 1 needed",
+                b"ABCDEFGHI",
+            ),
+        ):
+            for reader in READERS[:2]:
+                self.assertEqual(self.arrived(reader, limits, 6000, bound), wanted)
+
+    def test_a_buffer_that_is_full(self):
+        bound = "limit tx_bytes 1024, 1015 in use, 505 needed."
+        self.assertEqual(self.arrived(READERS[0], {}, 499, bound), b"ABC")
 
     def test_a_small_board_queues_none(self):
         """The space is for QoS 1 and 2 of clients that read."""
+        bound = "limit message_bytes 65000, 65536 needed to queue QoS 0"
         for reader in READERS[:2]:
-            self.assertEqual(self.arrived(reader, 65000, 6000), b"A")
+            self.assertEqual(self.arrived(reader, {"message_bytes": 65000}, 6000, bound), b"A")
 
     def test_behind_qos_1_nothing_is_queued(self):
         """It would wait for the window, and later ones would overtake it."""
