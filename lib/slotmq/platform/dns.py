@@ -37,9 +37,10 @@ def find(asked, name, server, now):
         if found:
             _close(asked, name)
             return found
-        if found == "" or one[3] == _ASKED_MAX and now - one[2] >= _ASKED_AGAIN:
+        waits = 0 <= now - one[2] < _ASKED_AGAIN  # below 0: the clock's zero has moved since
+        if found == "" or one[3] == _ASKED_MAX and not waits:
             raise OSError("no such host" if found == "" else "the name server does not answer")
-        if now - one[2] >= _ASKED_AGAIN:
+        if not waits:
             one[0].send(one[1])
             one[2] = now
             one[3] += 1

@@ -33,6 +33,41 @@ class TestQuestion(unittest.TestCase):
                 dns.question(name, b"12")
 
 
+class Silent:
+    """A name server that does not answer."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def send(self, packet):
+        self.asked += 1
+
+    def recv(self, most):
+        raise OSError(11)
+
+    def close(self):
+        pass
+
+
+class TestFind(unittest.TestCase):
+    def test_a_query_ends_when_the_clock_moves_back(self):
+        """As at an epoch: it is asked three times, and fails, in the time that it always takes."""
+        kept = dns._open
+        for moves in range(9):
+            server = Silent()
+            dns._open = lambda _, server=server: server
+            asked = {}
+            for turn in range(9):
+                now = turn * 10 + (0 if turn > moves else 259200000)
+                try:
+                    self.assertEqual(dns.find(asked, "a.b", "192.0.2.1", now), None)
+                except OSError:
+                    break
+            self.assertTrue(5 <= turn <= 6, (moves, turn))
+            self.assertEqual((server.asked, asked), (3, {}))
+        dns._open = kept
+
+
 class TestAnswer(unittest.TestCase):
     def check(self, packet, expected):
         self.assertEqual(dns.answer(packet, ASKED), expected)
