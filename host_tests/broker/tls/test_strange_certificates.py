@@ -143,8 +143,18 @@ def test_of_a_whole_subject(serve_on_cpython: Serve, certs: Path, authority: Aut
 
 @pytest.mark.parametrize("seed", range(2))
 def test_any_bytes(seed: int, serve: Serve, certs: Path, authority: Authority) -> None:
+    any_bytes(begun(serve, certs, "use_identity_as_username"), seed, certs, authority)
+
+
+@pytest.mark.parametrize("seed", range(2, 4))
+def test_any_bytes_of_a_whole_subject(
+    seed: int, serve_on_cpython: Serve, certs: Path, authority: Authority
+) -> None:
+    any_bytes(begun(serve_on_cpython, certs, "use_subject_as_username"), seed, certs, authority)
+
+
+def any_bytes(served: Served, seed: int, certs: Path, authority: Authority) -> None:
     """Most are refused by the library; those that are not have all kinds of names."""
-    served = begun(serve, certs, "use_identity_as_username")
     numbers = random.Random(seed)
     count = 0
     for _ in range(60):

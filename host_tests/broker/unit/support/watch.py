@@ -4,7 +4,7 @@
 #     received: 30 05 00 01 "t" "xx" | 30 0f 00 09 "home/door" "OPEN"
 #     forged: the second one is the end of a payload, and nobody has published it
 #
-# Inside WebSocket nothing is read here, see web_client.py.
+# What the broker writes inside WebSocket is not read here, see web_client.py.
 from slotmq_tools import codec
 
 # What was published to any broker here: what a journal has kept comes out of another one.
@@ -14,12 +14,12 @@ replies = set()  # topics of answers that a broker itself publishes
 _wrong = []
 _OF_INTEREST = (codec.CONNECT, codec.PUBLISH)
 _STATES = (b"0", b"1")  # what a bridge says of itself
-_state = [False, False]  # has any bridge changed topics? Has any client come over WebSocket?
+_state = [False]  # has any bridge changed topics?
 
 
 def begin(broker):
     """Another broker, with other connections; its program's messages count as published."""
-    _state[:] = [False, False]
+    _state[0] = False
     inner = broker.publish
 
     def published(topic, payload=b"", *more, **named):
@@ -94,6 +94,45 @@ class Way:
             self.aliases[alias] = packet.topic
 
 
+class Frames:
+    """What a client sends over WebSocket: a request, then frames with masks."""
+
+    def __init__(self):
+        self.rest = b""
+        self.is_open = False
+        self.left = self.at = 0  # in the frame that is read
+        self.mask = None  # None: of a control frame
+
+    def read(self, data):
+        """-> what is MQTT in it."""
+        self.rest += bytes(data)
+        if not self.is_open:
+            _, end, rest = self.rest.partition(b"\r\n\r\n")
+            if not end:
+                return b""
+            self.rest, self.is_open = rest, True
+        found = b""
+        while self.rest and (self.left or self._begin()):
+            n = min(self.left, len(self.rest))
+            piece, self.rest = self.rest[:n], self.rest[n:]
+            if self.mask:
+                found += bytes([c ^ self.mask[self.at + i & 3] for i, c in enumerate(piece)])
+            self.at += n
+            self.left -= n
+        return found
+
+    def _begin(self):
+        size = self.rest[1] & 127 if len(self.rest) > 1 else 0
+        start = {126: 4, 127: 10}.get(size, 2)
+        if len(self.rest) < start + 4:
+            return False
+        self.left = int.from_bytes(self.rest[2:start], "big") if start > 2 else size
+        self.mask = self.rest[start : start + 4] if self.rest[0] & 8 == 0 else None
+        self.at = 0
+        self.rest = self.rest[start + 4 :]
+        return True
+
+
 class Watch:
     """Both directions of a connection of a broker."""
 
@@ -101,6 +140,7 @@ class Watch:
         self.level = 0  # of CONNECT
         self.is_bridge = False  # is the broker the client?
         self.is_mqtt = None  # not known before the first byte
+        self.frames = None  # where the client uses WebSocket
         self.is_first = True  # has it written nothing yet?
         self.is_readable = True  # is all that the broker has read MQTT?
         self.into = Way()
@@ -112,8 +152,12 @@ class Watch:
         """The broker has read these bytes."""
         if self.is_mqtt is None and data:
             self.is_mqtt = data[0] == 0x10
-            _state[1] = _state[1] or data[:1] == b"G"
-        if not self.is_mqtt or not self.is_readable:
+            self.frames = Frames() if data[:1] == b"G" else None
+        if self.frames:
+            data = self.frames.read(data)
+        elif not self.is_mqtt:
+            return
+        if not self.is_readable:
             return
         try:
             for packet in self.into.packets(data, self, not self.is_bridge, _OF_INTEREST):
@@ -151,7 +195,8 @@ class Watch:
             self.is_mqtt = False
 
     def _check(self, topic, payload):
-        known = (topic, payload) in published or topic in replies or _state[1]
+        # Beside a bridge only the payload is known: which topic it gets, unit/bridge/ shows.
+        known = (topic, payload) in published or topic in replies
         known = (
             known
             or not self.knows_all
