@@ -3,6 +3,8 @@
 A test that takes `mqtt` runs four times: on CPython and on 32-bit MicroPython, with
 what its clients send sent whole and, by `make nightly`, byte by byte. Its clients speak
 MQTT 3.1.1; with `@EACH_VERSION` the test runs with clients of 5.0, too.
+Its clients reach the broker by plain TCP; by broker/transports/cells.py it also runs
+over TLS, WebSocket and both, and without the fast path.
 `@pytest.mark.config(text)` gives it a broker with that configuration;
 `@pytest.mark.own_broker` one that no other test uses. `--runtimes mosquitto` tries the
 tests themselves on a broker we trust.
@@ -17,6 +19,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .broker.tls.conftest import made
+from .broker.transports import cells
+from .broker.transports.cells import Cell
+from .broker.transports.served import Over
 from .broker.wire.client import Send, byte_by_byte, whole
 from .broker.wire.process import PEER, RUNTIMES, BrokerProcess
 from .broker.wire.scene import Scene
@@ -97,14 +103,21 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "runtime" in metafunc.fixturenames:
-        runtimes = metafunc.config.getoption("--runtimes").split(",")
+    if "runtime" not in metafunc.fixturenames:
+        return
+    runtimes = metafunc.config.getoption("--runtimes").split(",")
+    if "send" not in metafunc.fixturenames:
         metafunc.parametrize("runtime", runtimes, scope="session")
-    if "send" in metafunc.fixturenames:
-        marked = map(metafunc.definition.get_closest_marker, ("waits", "whole"))
-        names = ["whole"] if any(marked) else list(CHUNKINGS)
-        sends = [pytest.param(CHUNKINGS[name], id=name, marks=MARKS[name]) for name in names]
-        metafunc.parametrize("send", sends, scope="session")
+        return
+    marked = map(metafunc.definition.get_closest_marker, ("waits", "whole"))
+    both = [
+        pytest.param(runtime, CHUNKINGS[name], id=f"{runtime}-{name}", marks=MARKS[name])
+        for runtime in runtimes
+        for name in (["whole"] if any(marked) else CHUNKINGS)
+    ]
+    more = cells.parameters(metafunc.module, metafunc.definition.nodeid.partition("::")[2])
+    both += [each for each in more if each.values[0] in runtimes]
+    metafunc.parametrize("runtime,send", both, scope="session")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
@@ -120,20 +133,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Brokers:
-    """The brokers that run, by runtime and configuration."""
+    """The brokers that run, by runtime, configuration, and cell of the matrix."""
 
     def __init__(self, folders: pytest.TempPathFactory) -> None:
         self._folders = folders
-        self._running: dict[tuple[str, str], BrokerProcess] = {}
+        self._certs: Path | None = None
+        self._running: dict[tuple[str, str, Cell | None], BrokerProcess] = {}
 
-    def start(self, runtime: str, text: str) -> BrokerProcess:
+    def start(self, runtime: str, text: str, cell: Cell | None) -> BrokerProcess:
         folder: Path = self._folders.mktemp(runtime)
-        return BrokerProcess(runtime, text, folder)
+        if cell is None:
+            return BrokerProcess(runtime, text, folder)
+        self._certs = self._certs or made(self._folders.mktemp("certs"))
+        return Over(runtime, cell, self._certs, folder, text)
 
-    def get(self, runtime: str, text: str) -> BrokerProcess:
-        broker = self._running.get((runtime, text))
+    def get(self, runtime: str, text: str, cell: Cell | None) -> BrokerProcess:
+        key = runtime, text, cell
+        broker = self._running.get(key)
         if broker is None or not broker.alive():
-            broker = self._running[runtime, text] = self.start(runtime, text)
+            broker = self._running[key] = self.start(*key)
         return broker
 
     def stop(self) -> None:
@@ -155,12 +173,14 @@ def broker(
 ) -> Iterator[BrokerProcess]:
     marker = request.node.get_closest_marker("config")
     text = marker.args[0] if marker else ""
+    send = request.node.callspec.params.get("send")
+    where = runtime, text, send if isinstance(send, Cell) else None
     if not request.node.get_closest_marker("own_broker"):
-        shared = brokers.get(runtime, text)
+        shared = brokers.get(*where)
         yield shared
         assert shared.alive(), f"the broker died: {shared.complaints()}"
         return
-    own = brokers.start(runtime, text)
+    own = brokers.start(*where)
     yield own
     if own.alive():
         own.stop()

@@ -140,8 +140,45 @@ def _home_assistant(level: int) -> Pattern:
 
 
 _AWAY, _HERE = b'{"state":"offline"}', b'{"state":"online"}'
-_DEVICES = json.dumps([{"ieee_address": f"0x{n:016x}", "x": "d" * 4800} for n in range(30)])
-_ZIGBEE = tuple((topic.replace("0x00158d", "0x00124b"), text) for topic, text in _ENTITIES)
+
+
+def _zigbee2mqtt(count: int) -> Pattern:
+    """MQTT.js: all that it has is published at once, its own retained messages come back."""
+    listed = [{"ieee_address": f"0x{n:016x}", "x": "d" * 4800} for n in range(count)]
+    devices = json.dumps(listed).encode()
+    found = tuple(
+        (topic.replace("0x00158d", "0x00124b"), text)
+        for topic, text in map(_discovery, range(count))
+    )
+    return Pattern(
+        (
+            *_kept(found[:20]),
+            Pub("zigbee2mqtt/bridge/state", _HERE, 1, True),
+            Seen("zigbee2mqtt/bridge/state", _HERE),
+            Pub("zigbee2mqtt/bridge/info", b"i" * 20000, 0, True),
+            Pub("zigbee2mqtt/bridge/devices", devices, 0, True),
+            Pub("zigbee2mqtt/bridge/groups", b"[]", 0, True),
+            Sub((("zigbee2mqtt/+/set", 0),)),
+            Sub((("homeassistant/status", 0),)),
+            *(Pub(topic, text, 1, True) for topic, text in found),
+            Sub((("homeassistant/sensor/+/temperature/config", 0),)),
+            _retained(found),
+            Seen("zigbee2mqtt/bridge/devices", devices),
+            Sub((("zigbee2mqtt/bridge/devices", 0),)),
+            _retained((("zigbee2mqtt/bridge/devices", devices),)),
+            Given("homeassistant/status", b"online"),
+            Gets((("homeassistant/status", b"online", False),)),
+            Given("zigbee2mqtt/lamp/set", b'{"state":"ON"}'),
+            Gets((("zigbee2mqtt/lamp/set", b'{"state":"ON"}', False),)),
+            Pub("zigbee2mqtt/lamp", b'{"state":"ON"}'),
+            Pub("zigbee2mqtt/bridge/state", _AWAY, 1, True),
+            Leave(),
+            Seen("zigbee2mqtt/bridge/state", _AWAY),
+        ),
+        "mqttjs_5f3759df",
+        will=Will("zigbee2mqtt/bridge/state", _AWAY, 1, True),
+    )
+
 
 PATTERNS = {
     "Home Assistant": _home_assistant(4),
@@ -160,33 +197,8 @@ PATTERNS = {
         5,
         by_event=True,
     ),
-    # MQTT.js: all that it has is published at once, its own retained messages come back
-    "Zigbee2MQTT": Pattern(
-        (
-            *_kept(_ZIGBEE[:20]),
-            Pub("zigbee2mqtt/bridge/state", _HERE, 1, True),
-            Seen("zigbee2mqtt/bridge/state", _HERE),
-            Pub("zigbee2mqtt/bridge/info", b"i" * 20000, 0, True),
-            Pub("zigbee2mqtt/bridge/devices", _DEVICES.encode(), 0, True),
-            Pub("zigbee2mqtt/bridge/groups", b"[]", 0, True),
-            Sub((("zigbee2mqtt/+/set", 0),)),
-            Sub((("homeassistant/status", 0),)),
-            *(Pub(topic, text, 1, True) for topic, text in _ZIGBEE),
-            Sub((("homeassistant/sensor/+/temperature/config", 0),)),
-            _retained(_ZIGBEE),
-            Seen("zigbee2mqtt/bridge/devices", _DEVICES.encode()),
-            Given("homeassistant/status", b"online"),
-            Gets((("homeassistant/status", b"online", False),)),
-            Given("zigbee2mqtt/lamp/set", b'{"state":"ON"}'),
-            Gets((("zigbee2mqtt/lamp/set", b'{"state":"ON"}', False),)),
-            Pub("zigbee2mqtt/lamp", b'{"state":"ON"}'),
-            Pub("zigbee2mqtt/bridge/state", _AWAY, 1, True),
-            Leave(),
-            Seen("zigbee2mqtt/bridge/state", _AWAY),
-        ),
-        "mqttjs_5f3759df",
-        will=Will("zigbee2mqtt/bridge/state", _AWAY, 1, True),
-    ),
+    "Zigbee2MQTT": _zigbee2mqtt(30),
+    "Zigbee2MQTT, 300 devices": _zigbee2mqtt(300),  # bridge/devices has 1.4 MB
     # MQTT.js: birth, close and will messages; the will does not come after the close message
     "Node-RED": Pattern(
         (

@@ -1,20 +1,18 @@
-"""Brokers of the matrix: each runtime, transport, and path."""
+"""Brokers over all transports, on each runtime and path."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..tls.conftest import made
+from .cells import DAILY, Cell
 from .served import PATHS, TRANSPORTS, Served
 
-DAILY = {("tls", "fast"), ("wss", "fast")}
 CELLS = [
-    pytest.param(cell, id="-".join(cell), marks=() if cell in DAILY else (pytest.mark.nightly,))
-    for cell in product(TRANSPORTS, PATHS)
+    pytest.param(cell, id=str(cell), marks=() if cell in DAILY else (pytest.mark.nightly,))
+    for cell in map(Cell, *zip(*product(TRANSPORTS, PATHS), strict=True))
 ]
 
 
@@ -25,23 +23,23 @@ class Matrix:
         self._folders = folders
         self._certs = made(folders.mktemp("certs"))
         self._served: dict[tuple[str, str], Served] = {}
-        self._used: defaultdict[Served, set[str]] = defaultdict(set)
+        self._used: set[tuple[Served, str]] = set()
 
     def broker(self, runtime: str, path: str, transport: str) -> Served:
         if (runtime, path) not in self._served:
-            folder: Path = self._folders.mktemp(runtime)
+            folder = self._folders.mktemp(runtime)
             self._served[runtime, path] = Served(runtime, path, self._certs, folder)
         found = self._served[runtime, path]
-        self._used[found].add(transport)
+        self._used.add((found, transport))
         return found
 
     def stop(self) -> None:
         """Stop all, and check which path has served each transport."""
-        for served, used in self._used.items():
+        for served in self._served.values():
             served.stop()
-            for transport in used:
-                reads = served.reads(transport)
-                assert (reads > 0) == (served.path == "fast"), (transport, served.path, reads)
+        for served, transport in self._used:
+            reads = served.reads(transport)
+            assert (reads > 0) == (served.path == "fast"), (transport, served.path, reads)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import os
 import select
 import socket
 import ssl
+import struct
 import threading
 
 _TIMEOUT_S = 20
@@ -48,11 +49,15 @@ class Relay:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        with client, self._connect() as broker, contextlib.suppress(OSError):
-            for sock in (client, broker):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            came = _upgraded(broker) if self._is_web else b""
-            self._pass_on(client, broker, came)
+        with client, contextlib.suppress(OSError):
+            with self._connect() as broker:
+                for sock in (client, broker):
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._pass_on(client, broker, _upgraded(broker) if self._is_web else b"")
+            # What the client still sends may not destroy what it has not read
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(65536):
+                pass
 
     def _connect(self) -> socket.socket:
         plain = socket.create_connection(("127.0.0.1", self._port), _TIMEOUT_S)
@@ -61,21 +66,39 @@ class Relay:
         return self._trusted.wrap_socket(plain, server_hostname="localhost")
 
     def _pass_on(self, client: socket.socket, broker: socket.socket, came: bytes) -> None:
-        # Until one of them ends
-        ends = False
+        # Until the broker ends; the client's end reaches it as the client made it
+        heard = select.poll()
+        for sock in (client, broker):
+            heard.register(sock, select.POLLIN)
+        is_first, ends = True, False
         while not ends:
-            payload = came
-            came = b""
-            if self._is_web:
-                came, payload, ends = _unframed(payload)
-            client.sendall(payload)
-            for sock in () if ends else select.select([client, broker], [], [])[0]:
-                data = _received(sock)
-                ends = ends or data == b""
-                if sock is broker:
-                    came += data or b""
-                elif data:
-                    self._send(broker, data)
+            ready = [fd for fd, _ in heard.poll(0 if is_first else None)]
+            if is_first or broker.fileno() in ready:
+                is_first = False
+                data = _received(broker)
+                payload, came, ends = came + (data or b""), b"", data == b""
+                if self._is_web:
+                    came, payload, is_closed = _unframed(payload)
+                    ends = ends or is_closed
+                client.sendall(payload)
+            if client.fileno() in ready and not self._hear(client, broker):
+                heard.unregister(client)
+
+    def _hear(self, client: socket.socket, broker: socket.socket) -> bool:
+        # -> whether more may come; False too when the broker reads no more
+        try:
+            data = _received(client)
+        except ConnectionResetError:
+            broker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            raise
+        try:
+            if data:
+                self._send(broker, data)
+            elif data == b"":
+                socket.socket.shutdown(broker, socket.SHUT_WR)  # an SSLSocket's ends TLS as well
+        except OSError:
+            return False
+        return data != b""
 
     def _send(self, broker: socket.socket, data: bytes) -> None:
         most = _RECORDS if self._trusted else _FRAGMENTS
@@ -95,7 +118,10 @@ def _upgraded(broker: socket.socket) -> bytes:
     broker.sendall(_REQUEST.format(base64.b64encode(os.urandom(16)).decode()).encode())
     came = b""
     while b"\r\n\r\n" not in came:
-        came += broker.recv(4096)
+        data = broker.recv(4096)
+        if not data:
+            raise ConnectionError
+        came += data
     assert came.startswith(b"HTTP/1.1 101 "), came
     return came.partition(b"\r\n\r\n")[2]
 

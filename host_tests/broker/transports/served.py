@@ -1,53 +1,49 @@
-"""Starts counting_broker.py as a process of its own, with a listener for each transport."""
+"""`slotmq run` as a process of its own, over each transport; at its end it says which path has
+served."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-from slotmq_tools import micropython
-from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
 from ..tls.client import context, lines_of
-from ..wire.process import MODEST, Program
+from ..wire.client import Client
+from ..wire.process import BrokerProcess
 from .relay import Relay
 
-SCRIPT = Path(__file__).with_name("counting_broker.py")
+PROGRAM = Path(__file__).with_name("counted_run.py")
 TRANSPORTS = "plain", "tls", "ws", "wss"
 SECURE = "tls", "wss"
 PATHS = {"fast": "", "handlers": "log_type all\n"}  # a log of each packet leaves no fast path
-_HEAP_KB = 32768
 
 
-class Served(Program):
-    """A broker whose packets take one path, over all transports."""
+class Served(BrokerProcess):
+    """A broker whose packets take one path, over these transports."""
 
-    def __init__(self, runtime: str, path: str, certs: Path, folder: Path) -> None:
+    program = (str(PROGRAM),)
+    more = ""  # settings
+
+    def __init__(
+        self,
+        runtime: str,
+        path: str,
+        certs: Path,
+        folder: Path,
+        text: str = "# modest\n",
+        transports: tuple[str, ...] = TRANSPORTS,
+    ) -> None:
         self.path = path
         self.certs = certs
-        self.ports = {transport: free_port() for transport in TRANSPORTS}
-        self.address = ("127.0.0.1", self.ports["plain"])
-        lines = ["allow_anonymous true", PATHS[path], MODEST]
+        self.ports = {transport: free_port() for transport in transports}
+        super().__init__(runtime, text, folder)
+
+    def _listeners(self) -> str:
+        self.address = ("127.0.0.1", self.ports[next(iter(self.ports))])
+        lines = [PATHS[self.path], self.more]
         for transport, port in self.ports.items():
             lines.append(f"listener {port} 127.0.0.1")
             lines += ["protocol websockets"] if "w" in transport else []
-            lines += lines_of(certs) if transport in SECURE else []
-        file = folder / "slotmq.conf"
-        file.write_text("\n".join(lines) + "\n")
-        words = ["-c", str(file), "--orders"]
-        command, env = [sys.executable, "-u", str(SCRIPT), *words], dict(os.environ)
-        if runtime == "micropython":
-            command = micropython.command(32, _HEAP_KB, SCRIPT, words)
-            env = micropython.environment(mpy.build_for(micropython.find(32), packed=False))
-        super().__init__(command, folder, env, stdin=subprocess.PIPE)
-        self.wait_for(lambda: self.lines, "the broker to listen")
-
-    def stop(self) -> None:
-        assert self.process.stdin
-        with self.process.stdin as orders:
-            orders.write("s")
-        self.finish()
+            lines += lines_of(self.certs) if transport in SECURE else []
+        return "".join(f"{line}\n" for line in lines)
 
     def relay(self, transport: str) -> Relay:
         """Stands for the broker over this transport."""
@@ -57,11 +53,54 @@ class Served(Program):
     def reads(self, transport: str) -> int:
         """After its end: how many reads of such connections took the fast path."""
         found = 0
-        for line in self.lines:
-            if line.startswith("fast path: "):
-                kind, stream, number = line.removeprefix("fast path: ").split()
-                is_of = (kind == "framed") == ("w" in transport)
-                found += (
-                    int(number) if is_of and (stream[:3] == "Tls") == (transport in SECURE) else 0
-                )
+        lines = [line for line in self.lines if line.startswith("fast path: ")]
+        assert lines, "it did not say which path served"
+        for line in lines:
+            kind, stream, number = line.removeprefix("fast path: ").split()
+            is_web, is_secure = kind == "framed", stream[:3] == "Tls"
+            if (is_web, is_secure) == ("w" in transport, transport in SECURE):
+                found += int(number)
         return found
+
+
+class Over(Served):
+    """A broker that is reached over one transport; its address is a relay's, which speaks that."""
+
+    def __init__(
+        self, runtime: str, cell: tuple[str, str], certs: Path, folder: Path, text: str
+    ) -> None:
+        self.transport, path = cell
+        self._leaves_fast = "limit tx_bytes" not in text  # it has space for answers to a fast read
+        self._is_probed = False
+        if "connect_timeout" not in text:  # records of one byte take a busy computer long
+            self.more = "connect_timeout 60\n"
+        super().__init__(runtime, path, certs, folder, text, (self.transport,))
+        self._relay = None if self.transport == "plain" else self.relay(self.transport)
+        if self._relay:
+            self.address = self._relay.address
+
+    def stop(self) -> None:
+        if self.path == "fast" and self._leaves_fast and self.alive():
+            self._probe()
+        super().stop()
+
+    def _probe(self) -> None:
+        # A read that the fast path takes, whatever the tests have sent. Some let nobody in.
+        probe = Client(self.address)
+        if probe.connect(probe.codec.connect("probe")).code == 0:
+            probe.ping()
+            self._is_probed = True
+        probe.sock.close()
+
+    def finish(self) -> None:
+        """Also check which path has served."""
+        super().finish()
+        if self._relay:
+            self._relay.close()
+        reads = {transport: self.reads(transport) for transport in TRANSPORTS}
+        mine = reads.pop(self.transport)
+        assert not any(reads.values()), (self.transport, reads)
+        if self.path == "handlers":
+            assert mine == 0, f"the fast path served {mine} reads"
+        elif self._is_probed:
+            assert mine > 0, f"the fast path served nothing: {self.file.read_text()}"

@@ -112,6 +112,8 @@ class Program:
 class BrokerProcess(Program):
     """A broker with this configuration on a free port of the loopback interface."""
 
+    program: tuple[str, ...] = ("-m", "slotmq_tools.cli", "run")
+
     def __init__(self, runtime: str, text: str, folder: Path) -> None:
         self.runtime = runtime
         self.address = ("127.0.0.1", free_port())
@@ -122,7 +124,7 @@ class BrokerProcess(Program):
 
     def write(self, text: str) -> None:
         """Write the configuration file; a reload reads it again."""
-        listener = f"listener {self.address[1]} {self.address[0]}\n"
+        listener = self._listeners()
         anyone = "allow_anonymous true\n" if "allow_anonymous" not in text else ""
         if self.runtime == PEER:  # some of its keys belong to the listener above them
             lines = [line for line in text.splitlines() if not line.startswith(OURS_ONLY)]
@@ -130,12 +132,15 @@ class BrokerProcess(Program):
             return
         self.file.write_text(anyone + (MODEST + text if text else "") + "\n" + listener)
 
+    def _listeners(self) -> str:
+        return f"listener {self.address[1]} {self.address[0]}\n"
+
     def _command(self) -> list[str]:
         if self.runtime == PEER:
             from slotmq_tools.dev.peers import mosquitto
 
             return [*mosquitto.broker(), "-c", str(self.file)]
-        run = [sys.executable, "-m", "slotmq_tools.cli", "run", "--runtime", self.runtime]
+        run = [sys.executable, *self.program, "--runtime", self.runtime]
         return [*run, "--board", "HOST", "-c", str(self.file)]
 
     def _listens(self) -> bool:

@@ -97,7 +97,9 @@ def _mqtt_async_folder() -> Path:
 
 
 def _mqtt_async(place: Place) -> Start:
-    command = micropython.command(32, 1024, HERE / "echo_mqtt_async.py", [str(place.port)])
+    command = micropython.command(
+        32, 1024, HERE / "echo_mqtt_async_micropython.py", [str(place.port)]
+    )
     return command, micropython.environment(_mqtt_async_folder(), HERE / "stubs")
 
 

@@ -1,5 +1,5 @@
 """For mqtt_async: a board."""
 
 
-def unique_id():
+def unique_id() -> bytes:
     return b"mqttas"

@@ -4,8 +4,8 @@ STA_IF = 0
 
 
 class WLAN:
-    def __init__(self, _):
+    def __init__(self, _: int) -> None:
         pass
 
-    def isconnected(self):
+    def isconnected(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""An application with mqtt_async on MicroPython: echo_mqtt_async.py PORT
+"""An application with mqtt_async on MicroPython: echo_mqtt_async_micropython.py PORT
 
 The client is mqtt_as of Peter Hinch as Thorsten von Eicken went on with it."""
 
