@@ -109,17 +109,20 @@ def test_it_starts_again_at_once_on_the_same_port(start: Start) -> None:
 def test_sighup_reloads_some_keys_and_names_the_others(start: Start, tmp_path: Path) -> None:
     port = free_port()
     lines = f"listener {port} 127.0.0.1", "allow_anonymous true"
-    path = conf(tmp_path, *lines)
+    path = conf(tmp_path, *lines, "max_inflight_messages 6")
     run = start("-c", path)
     run.headline()
     assert serves("127.0.0.1", port)
-    conf(tmp_path, lines[0], "allow_anonymous false", "qos2_delivery release")
+    lines = lines[0], "allow_anonymous false", "max_inflight_messages 3"
+    conf(tmp_path, *lines, "qos2_delivery release")
     run.process.send_signal(signal.SIGHUP)
     run.wait_for(lambda: "qos2_delivery" in run.errors.read_text(), "what only a restart changes")
     logged = run.errors.read_text().splitlines()
     changed, fixed = (next(x for x in logged if key in x) for key in ("allow_anon", "qos2_deliv"))
     assert "restart" in fixed
     assert "restart" not in changed
+    text = "max_inflight_messages: until a restart each client may send 6 at a time."
+    run.wait_for(lambda: text in run.errors.read_text(), "what only a restart lowers")
     exchange(("127.0.0.1", port), (CONNECT, bytes.fromhex("2002 0005"))).close()
     run.stop()
 
