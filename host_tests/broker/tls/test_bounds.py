@@ -1,6 +1,7 @@
 """What a turn takes of records without plaintext, and what they count for."""
 
 import contextlib
+import itertools
 import socket
 import ssl
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from slotmq.platform import tls_client_cpython
+from slotmq.platform import tls_client_cpython, tls_cpython
 
 from ...support.program import CONNECT, TIMEOUT_S
 from ..wire import codec
@@ -179,5 +180,35 @@ def test_many_floods_take_turns(world: World, certs: Path, tmp_path: Path) -> No
         assert len(times[-1]) <= 1 and max(read) <= 4096
     counts = [sum(n in each for each in times) for n in range(len(streams))]
     assert max(counts) - min(counts) <= 1 and max(counts), counts
+    for one in many:
+        one.close()
+
+
+def test_a_turn_reads_for_so_long(
+    world: World,  # noqa: F811
+    certs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each read takes 15 ms of 20: two are read in a turn, each stream as often as the others."""
+    with turning(world) as served:
+        many = [Forger(served, certs, tmp_path, is_13=True) for _ in range(6)]
+        for one in many:
+            one.sock.sendall(one.record(DATA, codec.connect(f"{id(one)}")))
+            one.sock.recv(1000)
+    streams = [each for each in world.broker.conns.stream if each]
+    tls = streams[0].tls
+    clock = itertools.count(0, 0.015)
+    monkeypatch.setattr(tls_cpython, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    for one in many:
+        one.sock.sendall(b"".join(one.record(DATA, codec.publish("t", b"x")) for _ in range(9000)))
+    world.turns(9)  # the first ones find out that there is too much
+    times = []
+    for _ in range(24):
+        world.turns(1)
+        times.append([n for n, each in enumerate(streams) if each.chosen == tls.turn])
+        assert len(times[-1]) <= 2
+    counts = [sum(n in each for each in times) for n in range(len(streams))]
+    assert max(counts) - min(counts) <= 1 and max(counts) >= 7, counts
     for one in many:
         one.close()

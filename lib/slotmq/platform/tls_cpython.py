@@ -12,8 +12,9 @@
 # in with it, causes no event of the system, so Tls.wait() adds one for each stream in Tls.ready.
 # The handshake is made here; the loop sees no event before. In one turn one handshake goes on by
 # one step, or one stream is read whose last input had no plaintext (KeyUpdates, say): others wait
-# for one of these at most, however many there are. Until CONNECT, net/timers.py counts
-# connect_timeout as for everybody.
+# for one of these at most, however many there are. A byte of plaintext now and then is enough to
+# leave that rotation: so a turn reads only for so long, and the next one begins with those who
+# have waited longest. Until CONNECT, net/timers.py counts connect_timeout as for everybody.
 #
 # Owns the buffer of all connections, the set of streams with input left, and what OpenSSL has for
 # each connection. Allocates.
@@ -30,6 +31,7 @@ _LOST = 9
 _SERVED = 3  # of Connections.counts
 _RECV = 16384  # bytes of one recv(), the only one of a stream in a turn
 _RECV_MUTE = 4096  # the same, where the last one had no plaintext
+_SPENT_MOST = 0.02  # seconds of reading in a turn; what is left is read in the next ones
 _PIECE = 65536  # bytes of plaintext in one write()
 _RESTS_MOST = 2 * _PIECE  # bytes that wait for the socket, with TLS's own answers
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
@@ -58,7 +60,7 @@ class TlsStream:
         self.packets = Packets()  # None: net/websocket.py makes a frame of each
         self.is_corked = False  # will more be written at once?
         self.is_mute = True  # had the last input no plaintext, or has none come yet?
-        self.chosen = 0  # number of the turn that had it as its one
+        self.chosen = 0  # number of the turn that read it last
         self._active = 0  # tenths of a second: the last activity before the event under way
         self._rest = b""
         self._incoming = ssl.MemoryBIO()
@@ -67,6 +69,18 @@ class TlsStream:
 
     def readinto(self, buf, n):
         """Up to n bytes of what has come; 0 at the end, None: nothing now."""
+        tls = self.tls
+        if tls.spent > _SPENT_MOST:
+            tls.ready.add(self)
+            self._was_idle()
+            return None
+        self.chosen = tls.turn
+        began = time.perf_counter()
+        got = self._read(buf, n)
+        tls.spent += time.perf_counter() - began
+        return got
+
+    def _read(self, buf, n):
         self.tls.ready.discard(self)
         if self.why:
             return None
@@ -109,9 +123,12 @@ class TlsStream:
             return 0
         self.is_mute = not got
         if not got:
-            loop = self.tls.loop
-            loop.conns.last_activity[loop.of_stream[self]] = self._active
+            self._was_idle()
         return got or None
+
+    def _was_idle(self):
+        loop = self.tls.loop
+        loop.conns.last_activity[loop.of_stream[self]] = self._active
 
     def _receive(self):
         # False: nothing now.
@@ -198,6 +215,7 @@ class TlsStream:
         return event & (self.mask | _GONE)
 
     def _shake_hands(self):
+        self.chosen = self.tls.turn
         if not self._receive():
             return 0
         self._ssl.context.stream = self  # for _load_psk()
@@ -290,7 +308,8 @@ class Tls:
         self.buffer = bytearray(_RECV)
         self.view = memoryview(self.buffer)
         self.ready = set()
-        self.turn = 0  # of those that had a handshake or a mute stream
+        self.turn = 0  # its number
+        self.spent = 0  # seconds of reading in it
         self._wait, poller.wait = poller.wait, self.wait
         self._register, poller.register = poller.register, self.register
         self._modify, poller.modify = poller.modify, self.modify
@@ -318,7 +337,11 @@ class Tls:
 
     def with_streams(self, events):
         found = []
+        self.turn += 1
         chosen = self._choose(events)
+        if self.spent > _SPENT_MOST:  # those first that have waited longest
+            events = sorted(events, key=self._last_read)
+        self.spent = 0
         for fd, event in events:
             stream = self.poller.streams[fd]
             if isinstance(stream, TlsStream):
@@ -330,18 +353,15 @@ class Tls:
                 found.append((stream, event))
         return found
 
+    def _last_read(self, found):
+        return getattr(self.poller.streams[found[0]], "chosen", 0)
+
     def _choose(self, events):
         # Of the streams that make their handshake or are mute the one whose turn it is, or None.
         streams = [self.poller.streams[fd] for fd, event in events if event != _OUT]
         streams = [each for each in streams if isinstance(each, TlsStream)]
-        chosen = min(
-            [each for each in streams if each.why or each.is_mute],
-            key=lambda each: each.chosen, default=None,
-        )  # fmt: skip
-        if chosen:
-            self.turn += 1
-            chosen.chosen = self.turn
-        return chosen
+        streams = [each for each in streams if each.why or each.is_mute]
+        return min(streams, key=lambda each: each.chosen, default=None)
 
 
 def accept(loop, accept_plain, own):
