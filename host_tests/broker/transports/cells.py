@@ -53,6 +53,9 @@ TCP_ONLY = {
     "wire.test_fuzz": "websocket/test_fuzz.py and tls/test_floods.py are its like",
     "wire.test_guesses": _ITS_BROKER,
     "wire.test_hooks": _ITS_BROKER,
+    "wire.test_large.test_a_client_that_occupies_the_only_reassembly_buffer_is_disconnected": (
+        "the order of two connections counts"
+    ),
     "wire.test_large.test_a_reader_that_stops_loses_whole_qos_0_messages_only": "a relay reads on",
     "wire.test_many.test_2500_clients_connect_and_leave": "2,500 handshakes in a minute",
     "wire.test_publishing_hooks": _ITS_BROKER,

@@ -15,6 +15,16 @@ TRANSPORTS = "plain", "tls", "ws", "wss"
 SECURE = "tls", "wss"
 PATHS = {"fast": "", "handlers": "log_type all\n"}  # a log of each packet leaves no fast path
 
+# Keys with which each packet must be looked at (control.py), or with no space for answers
+EACH_LOOKED_AT = (
+    "allow_duplicate_messages",
+    "limit tx_bytes",
+    "log_type",
+    "max_qos",
+    "persistence",
+    "upgrade_outgoing_qos",
+)
+
 
 class Served(BrokerProcess):
     """A broker whose packets take one path, over these transports."""
@@ -70,7 +80,7 @@ class Over(Served):
         self, runtime: str, cell: tuple[str, str], certs: Path, folder: Path, text: str
     ) -> None:
         self.transport, path = cell
-        self._leaves_fast = "limit tx_bytes" not in text  # it has space for answers to a fast read
+        self._may_be_fast = not any(key in text for key in EACH_LOOKED_AT)
         self._is_probed = False
         if "connect_timeout" not in text:  # records of one byte take a busy computer long
             self.more = "connect_timeout 60\n"
@@ -80,7 +90,7 @@ class Over(Served):
             self.address = self._relay.address
 
     def stop(self) -> None:
-        if self.path == "fast" and self._leaves_fast and self.alive():
+        if self.path == "fast" and self._may_be_fast and self.alive():
             self._probe()
         super().stop()
 

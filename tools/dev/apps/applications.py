@@ -267,7 +267,7 @@ APPLICATIONS = (
         seconds=120,
     ),
     Application(
-        f"Zigbee2MQTT, {_DEVICES} devices",  # bridge/devices has 1.4 MB
+        f"Zigbee2MQTT, {_DEVICES} devices",  # bridge/devices has 1.5 MB
         lambda place: _zigbee2mqtt(place, _DEVICES),
         _zigbee2mqtt_version,
         request=_HEALTH,

@@ -7,13 +7,16 @@ const hex = (n) => "0x" + n.toString(16).padStart(16, "0");
 
 class Endpoint {} // Zigbee2MQTT asks for the name of the class
 
+const MODELS = [["Philips", "LCT015"], ["LUMI", "lumi.weather"]];
+
 function device(n) {
+  const [maker, model] = n ? MODELS[n % 2] : [];
   const one = {
     ieeeAddr: hex(0x158d0001 + n),
     type: n ? "EndDevice" : "Coordinator",
     networkAddress: n,
-    modelID: n ? "lumi.weather" : undefined,
-    manufacturerName: n ? "LUMI" : undefined,
+    modelID: model,
+    manufacturerName: maker,
     powerSource: "Battery",
     interviewState: "SUCCESSFUL",
     interviewCompleted: true,
