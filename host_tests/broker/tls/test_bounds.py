@@ -1,19 +1,19 @@
 """What a turn takes of records without plaintext, and what they count for."""
 
 import contextlib
-import itertools
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from slotmq.platform import tls_client_cpython, tls_cpython
+from slotmq.platform import tls_client_cpython
 
 from ...support.program import CONNECT, TIMEOUT_S
 from ..wire import codec
@@ -184,31 +184,33 @@ def test_many_floods_take_turns(world: World, certs: Path, tmp_path: Path) -> No
         one.close()
 
 
-def test_a_turn_reads_for_so_long(
+def test_floods_with_a_byte_of_plaintext_take_turns_too(
     world: World,  # noqa: F811
     certs: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each read takes 15 ms of 20: two are read in a turn, each stream as often as the others."""
+    """Eight strangers with a byte of CONNECT in 3 KB: a turn reads 64 KB of that, and one more."""
     with turning(world) as served:
-        many = [Forger(served, certs, tmp_path, is_13=True) for _ in range(6)]
-        for one in many:
-            one.sock.sendall(one.record(DATA, codec.connect(f"{id(one)}")))
-            one.sock.recv(1000)
+        many = [Forger(served, certs, tmp_path, is_13=False) for _ in range(8)]
     streams = [each for each in world.broker.conns.stream if each]
     tls = streams[0].tls
-    clock = itertools.count(0, 0.015)
-    monkeypatch.setattr(tls_cpython, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     for one in many:
-        one.sock.sendall(b"".join(one.record(DATA, codec.publish("t", b"x")) for _ in range(9000)))
-    world.turns(9)  # the first ones find out that there is too much
+        hello = codec.connect("x" * 90)
+        for k in range(60):
+            first = one.record(DATA, hello[k : k + 1])
+            rest = [renegotiation(one) for _ in range(3000 // len(one.hello))]
+            one.sock.sendall(first + b"".join(rest))
+    for stream in streams:
+        stream._sock = Counted(stream._sock)
+        stream.is_mute = False
     times = []
-    for _ in range(24):
+    for _ in range(6):
+        before = [stream._sock.count for stream in streams]
         world.turns(1)
-        times.append([n for n, each in enumerate(streams) if each.chosen == tls.turn])
-        assert len(times[-1]) <= 2
-    counts = [sum(n in each for each in times) for n in range(len(streams))]
-    assert max(counts) - min(counts) <= 1 and max(counts) >= 7, counts
+        read = [stream._sock.count - old for stream, old in zip(streams, before, strict=True)]
+        assert sum(read) <= (1 << 16) + READ_MOST
+        times.append({n for n, each in enumerate(streams) if each.chosen == tls.turn})
+    for first, then in pairwise(times):
+        assert len(first) < len(streams) == len(first | then), "one waits longer than a turn"
     for one in many:
         one.close()

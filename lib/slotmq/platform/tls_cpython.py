@@ -13,8 +13,9 @@
 # The handshake is made here; the loop sees no event before. In one turn one handshake goes on by
 # one step, or one stream is read whose last input had no plaintext (KeyUpdates, say): others wait
 # for one of these at most, however many there are. A byte of plaintext now and then is enough to
-# leave that rotation: so a turn reads only for so long, and the next one begins with those who
-# have waited longest. Until CONNECT, net/timers.py counts connect_timeout as for everybody.
+# leave that rotation: so a turn reads only so much that is none, and the next one begins with
+# those who have waited longest. Until CONNECT, net/timers.py counts connect_timeout as for
+# everybody.
 #
 # Owns the buffer of all connections, the set of streams with input left, and what OpenSSL has for
 # each connection. Allocates.
@@ -31,7 +32,7 @@ _LOST = 9
 _SERVED = 3  # of Connections.counts
 _RECV = 16384  # bytes of one recv(), the only one of a stream in a turn
 _RECV_MUTE = 4096  # the same, where the last one had no plaintext
-_SPENT_MOST = 0.02  # seconds of reading in a turn; what is left is read in the next ones
+_IDLE_MOST = 65536  # bytes of a turn that are no plaintext; what is left is read in the next ones
 _PIECE = 65536  # bytes of plaintext in one write()
 _RESTS_MOST = 2 * _PIECE  # bytes that wait for the socket, with TLS's own answers
 _VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
@@ -70,18 +71,12 @@ class TlsStream:
     def readinto(self, buf, n):
         """Up to n bytes of what has come; 0 at the end, None: nothing now."""
         tls = self.tls
-        if tls.spent > _SPENT_MOST:
+        if tls.idle > _IDLE_MOST:
             tls.ready.add(self)
             self._was_idle()
             return None
         self.chosen = tls.turn
-        began = time.perf_counter()
-        got = self._read(buf, n)
-        tls.spent += time.perf_counter() - began
-        return got
-
-    def _read(self, buf, n):
-        self.tls.ready.discard(self)
+        tls.ready.discard(self)
         if self.why:
             return None
         read = self._ssl.read
@@ -96,10 +91,13 @@ class TlsStream:
                     if got or has_received or not self._receive():
                         return self._answer(got)
                     has_received = True
+                    tls.idle += tls.received
                     continue
                 if not k:
                     return got
                 got += k
+                if has_received:
+                    tls.idle -= k
         except OSError:  # a record that is wrong or cut, or a lost connection
             if not got:
                 return 0
@@ -137,6 +135,7 @@ class TlsStream:
             n = self._sock.recv_into(tls.buffer, _RECV_MUTE if self.is_mute else _RECV)
         except BlockingIOError:
             return False
+        tls.received = n
         if n:
             self._incoming.write(tls.view[:n])
         else:
@@ -309,7 +308,8 @@ class Tls:
         self.view = memoryview(self.buffer)
         self.ready = set()
         self.turn = 0  # its number
-        self.spent = 0  # seconds of reading in it
+        self.idle = 0  # bytes in it that were no plaintext
+        self.received = 0  # by the last recv()
         self._wait, poller.wait = poller.wait, self.wait
         self._register, poller.register = poller.register, self.register
         self._modify, poller.modify = poller.modify, self.modify
@@ -339,9 +339,9 @@ class Tls:
         found = []
         self.turn += 1
         chosen = self._choose(events)
-        if self.spent > _SPENT_MOST:  # those first that have waited longest
+        if self.idle > _IDLE_MOST:  # those first that have waited longest
             events = sorted(events, key=self._last_read)
-        self.spent = 0
+        self.idle = 0
         for fd, event in events:
             stream = self.poller.streams[fd]
             if isinstance(stream, TlsStream):
