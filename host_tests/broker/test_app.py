@@ -113,8 +113,8 @@ def test_sighup_reloads_some_keys_and_names_the_others(start: Start, tmp_path: P
     run = start("-c", path)
     run.headline()
     assert serves("127.0.0.1", port)
-    lines = lines[0], "allow_anonymous false", "max_inflight_messages 3"
-    conf(tmp_path, *lines, "qos2_delivery release")
+    changed = lines[0], "allow_anonymous false", "max_inflight_messages 3"
+    conf(tmp_path, *changed, "qos2_delivery release")
     run.process.send_signal(signal.SIGHUP)
     run.wait_for(lambda: "qos2_delivery" in run.errors.read_text(), "what only a restart changes")
     logged = run.errors.read_text().splitlines()

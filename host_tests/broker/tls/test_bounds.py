@@ -210,7 +210,7 @@ def test_floods_with_a_byte_of_plaintext_take_turns_too(
         read = [stream._sock.count - old for stream, old in zip(streams, before, strict=True)]
         assert sum(read) <= (1 << 16) + READ_MOST
         times.append({n for n, each in enumerate(streams) if each.chosen == tls.turn})
-    for first, then in pairwise(times):
-        assert len(first) < len(streams) == len(first | then), "one waits longer than a turn"
+    for now, then in pairwise(times):
+        assert len(now) < len(streams) == len(now | then), "one waits longer than a turn"
     for one in many:
         one.close()
