@@ -108,13 +108,13 @@ def test_it_starts_again_at_once_on_the_same_port(start: Start) -> None:
 
 def test_sighup_reloads_some_keys_and_names_the_others(start: Start, tmp_path: Path) -> None:
     port = free_port()
-    lines = f"listener {port} 127.0.0.1", "allow_anonymous true"
-    path = conf(tmp_path, *lines, "max_inflight_messages 6")
+    keys = f"listener {port} 127.0.0.1", "allow_anonymous true"
+    path = conf(tmp_path, *keys, "max_inflight_messages 6")
     run = start("-c", path)
     run.headline()
     assert serves("127.0.0.1", port)
-    changed = lines[0], "allow_anonymous false", "max_inflight_messages 3"
-    conf(tmp_path, *changed, "qos2_delivery release")
+    later = keys[0], "allow_anonymous false", "max_inflight_messages 3"
+    conf(tmp_path, *later, "qos2_delivery release")
     run.process.send_signal(signal.SIGHUP)
     run.wait_for(lambda: "qos2_delivery" in run.errors.read_text(), "what only a restart changes")
     logged = run.errors.read_text().splitlines()
