@@ -36,8 +36,14 @@ def _look_at(broker, session, entry):
     state = deliveries.state[entry]
     if state == _RELEASED:
         return
-    if broker.acl.may_read(session, deliveries.msg[entry]):
-        return
+    if not broker.acl.may_read(session, deliveries.msg[entry]):
+        drop(broker, session, entry)
+
+
+def drop(broker, session, entry):
+    """Drop the message of a delivery, which is not released yet."""
+    deliveries = broker.deliveries
+    state = deliveries.state[entry]
     broker.stats[_DROPPED] += 1
     if state == _QUEUED and deliveries.may_be_known(entry):  # the journal does not know
         deliveries.state[entry] = state = _SENT_2

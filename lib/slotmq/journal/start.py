@@ -120,7 +120,7 @@ def settle(broker, restorer):
         five.to_sweep = True
     gone = restorer.expired | restorer.odd
     if gone:
-        _end(broker, gone)
+        _end(broker, gone, restorer.odd)
     for session, msg in restorer.due:
         _publish(broker, session, msg, msg in gone)
     for session in sorted(restorer.connected):
@@ -136,8 +136,9 @@ def settle(broker, restorer):
             five.note_due(broker, session)
 
 
-def _end(broker, gone):
-    # Remove these messages. Wills stay: the expiry of one counts from its publication.
+def _end(broker, gone, odd):
+    # Remove these messages. Wills stay: the expiry of one counts from its publication. What has
+    # expired is sent again if it was sent, but nothing that is odd.
     retained = broker.retained
     for at in range(retained.slots):
         if retained.msg[at] in gone:
@@ -145,7 +146,10 @@ def _end(broker, gone):
     deliveries = broker.deliveries
     for at in range(deliveries.slots):
         if deliveries.state[at] == _QUEUED and deliveries.msg[at] in gone:
-            if not deliveries.may_be_known(at):
+            if deliveries.msg[at] in odd:
+                recheck = ondemand.take("access.recheck_sessions", broker.now)
+                recheck.drop(broker, deliveries.session[at], at)
+            elif not deliveries.may_be_known(at):
                 finish(broker.tables, at)
     messages = broker.sessions.id_msg
     for at in range(len(messages) if messages is not None else 0):

@@ -32,9 +32,9 @@ def forget(broker):
             later -= 1
         elif not left:
             gone -= 1
-    five.looks = False
+    found = _drop(broker, _marked(broker)) if gone else 0
     five.to_sweep = later > 0
-    return _drop(broker, _marked(broker)) if gone else 0
+    return found
 
 
 def _marked(broker):

@@ -253,6 +253,7 @@ class Version5:
         broker = self.broker
         if not self.to_sweep or not self.looks:
             return 0
+        self.looks = False
         heap.lift()
         try:
             found = ondemand.take("v5.expired_slots", broker.now).forget(broker)

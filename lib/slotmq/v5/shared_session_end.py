@@ -15,6 +15,8 @@ def pass_on(broker, session):
     """Pass messages of shared subscriptions of a session that ends to other members.
 
     A QoS 2 message that was sent is not passed on [4.8.2-5]."""
+    # Until the next tick nothing but this removes what has expired, so none of this list.
+    broker.five.reclaim()
     deliveries = broker.deliveries
     flags = broker.deliveries.flags
     entry = broker.sessions.head[session]

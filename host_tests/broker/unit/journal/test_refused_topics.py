@@ -2,7 +2,7 @@
 it drops their messages, which would end each client of mosquitto that gets them."""
 
 from journal_case import JournalCase
-from packets import PUBACK, PUBREC, PUBREL, ack, connect, publish, subscribe
+from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, publish, subscribe
 
 ALLOWED = (("allow_control_characters", True),)
 SAID = "%d messages had control characters in their topics: dropped; see allow_control_characters"
@@ -59,6 +59,24 @@ class TestRefusedTopics(JournalCase):
             self.reboot_with(("mqtt_versions", version))
             self.assertEqual(self.reports, [SAID % 2])
             self.assertEqual(self.payloads("s"), [b"0", b"2"])
+            self.settings = ALLOWED
+
+    def test_one_of_qos_2_that_was_sent(self):
+        """It goes on without its message: the client may know the packet id."""
+        for version in (5, 3):
+            self.setUp()
+            self.subscriber("s", "#", 2)
+            client = self.client("p")
+            for n, topic in enumerate(("a", ODD[0], "b", ODD[1])):
+                self.ask(client, publish(topic, b"%d" % n, 2, 1), ack(PUBREC, 1))
+                self.ask(client, ack(PUBREL, 1), ack(PUBCOMP, 1))
+            self.reboot_with(("mqtt_versions", version))
+            self.assertEqual(self.reports, [SAID % 2])
+            self.assertEqual(self.payloads("s"), [b"0", b"2"])
+            self.assertEqual(self.broker.messages.count[0], 0)
+            self.assertEqual(self.broker.deliveries.count[0], 0)
+            self.reboot()
+            self.assertEqual(self.reports, [])
             self.settings = ALLOWED
 
     def test_wills_and_what_waits_for_pubrel(self):

@@ -7,6 +7,7 @@ from packets import PUBACK, ack
 
 from slotmq import Limits
 from slotmq.fast import unref
+from slotmq.platform import ondemand
 
 FOREVER = 0xFFFFFFFF
 LARGE = (33554431, 33554432, 50000000, 50000001, 0x3FFFFFFF, 0x40000000, 0x7FFFFFFF, FOREVER)
@@ -312,3 +313,17 @@ class TestFullOfExpired(BrokerCase):
             self.assertFalse(self.broker.five.looks)
             self.assertEqual(self.broker.deliveries.refused, refused)
             self.broker.five.looks = True
+
+    def test_without_memory_it_looks_again(self):
+        self.full(self.LIMITS["queued"], "t/%d", False, self.LIMITS)
+        module = ondemand.take("v5.expired_slots", self.broker.now)
+        marked, module._marked = module._marked, no_memory
+        self.assertEqual(self.broker.five.reclaim(), 0)
+        module._marked = marked
+        self.assertEqual(self.broker.deliveries.count[0], self.LIMITS["queued"])
+        self.world.turn(20, ms=100)
+        self.assertEqual(self.broker.deliveries.count[0], 0)
+
+
+def no_memory(_broker):
+    raise MemoryError

@@ -185,6 +185,20 @@ class TestPassOn(Version5Case):
         self.assertEqual(self.waiting(self.other), 2)
         self.assertEqual(self.refused(), (2, 2))
 
+    def test_those_behind_one_that_has_expired(self):
+        """The other's queue is full: the look for what has expired changes the leaver's, too."""
+        for seconds in (None, 1, 1, None, None):
+            self.publish(seconds=seconds)
+        self.join()
+        self.broker.deliveries.window[1] = 2
+        self.subscribe(self.other, b"alone")
+        for _ in range(2):
+            self.publish(b"alone", seconds=1)
+        self.broker.now += 20
+        lifecycle.end_session(self.broker, self.leaver)
+        self.assertEqual(self.waiting(self.other), 2)
+        self.assertEqual(self.refused(), (1, 5))
+
     def test_with_retain_as_published_they_keep_the_retain_flag(self):
         self.publish(retain=1)
         self.publish()
