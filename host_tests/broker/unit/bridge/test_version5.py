@@ -81,9 +81,9 @@ class TestConnecting(FiveCase):
             self.tearDown()
         self.start()
 
-    def levels(self, *ends):
+    def levels(self, *ends, late=0):
         """The protocol level of each CONNECT; an end: what the other broker answers, b"": it
-        closes. After an acceptance it closes, too."""
+        closes. After an acceptance it closes, too. late: after so many seconds."""
         found = []
         for number, answer in enumerate(ends):
             while len(self.network.streams) == number:
@@ -91,6 +91,7 @@ class TestConnecting(FiveCase):
             at = self.broker.now // 10
             remote = self.remote(answer)
             found.append((self.connect[0][self.connect[0].index(b"MQTT") + 4], at))
+            self.wait(late)
             remote.leave()
             self.world.turn(3)
         first = found[0][1]
@@ -130,6 +131,13 @@ class TestConnecting(FiveCase):
         found = self.levels(*[b""] * 7)
         self.assertEqual([level for level, _ in found], [5, 5, 0x84, 4, 5, 0x84, 4])
         self.assertGreaterEqual(found[4][1], 40, "two pauses")
+
+    def test_one_that_closes_late_says_nothing_of_the_version(self):
+        """A proxy that looks for a broker until its time is up: when that is back, the bridge has
+        5.0 and No Local."""
+        self.bridge5(("a/#", "both", 1), restart_timeout=20)
+        found = self.levels(*[b""] * 5, late=3)
+        self.assertEqual([level for level, _ in found], [5] * 5)
 
     def test_a_broker_that_got_5_0_is_asked_with_it_after_the_next_loss(self):
         yes, no = b"\x20\2\0\0", b"\x20\2\0\1"
