@@ -65,7 +65,7 @@ _BAD_VERSION = const(0x84)
 _FAILURE = const(0x80)
 _FIRST_ID = const(65500)  # of SUBSCRIBE: those of deliveries are lower
 _ANSWER = const(200)  # tenths of a second that SUBACKs may take
-_AT_ONCE = const(20)  # tenths of a second from the first packet of TCP to the end
+_EARLY = const(20)  # tenths of a second from the first packet of TCP to the end
 _PROBED = const(600)  # tenths of a second until the first address is tried
 _NEXT_ADDRESS = const(10)  # tenths of a second until the next address is tried
 _WAITING = const(0)
@@ -650,7 +650,7 @@ class Bridge:
         # be that of the network. A proxy without a broker often closes later.
         conns = self.broker.conns
         has_asked = self.state == _CONNECTING and conns.out[self.conn] != _BLOCKED
-        at_once = self.broker.now - conns.opened[self.conn] < _AT_ONCE
+        at_once = self.broker.now - conns.opened[self.conn] < _EARLY
         if has_asked and at_once and reason == _LOST and self.wants_5:
             self.closed += 1
             if self.closed > 1:
