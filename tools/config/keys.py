@@ -87,7 +87,8 @@ listener_allow_anonymous|=|the same, of the listener above it
 allow_zero_length_clientid|=|make up a client id for a client that sends none
 allow_control_characters|own|take control characters (U+0001 to U+001F, U+007F to U+009F) and \
 noncharacters (such as U+FFFE) in topics, filters, client ids and other texts; else they are \
-malformed, as in mosquitto, whose clients leave when they get one
+malformed, as in mosquitto, whose clients leave when they get one. A start without it drops \
+messages with such topics from the journal, and says how many
 password_file|=|users with passwords, see [who may connect](#who-may-connect). A reload reads the \
 file again
 login_delay_max|own|seconds that a user must wait at most after wrong passwords; 0: no \
@@ -111,8 +112,9 @@ max_qos|=|highest QoS that is granted, and that clients may publish; below a `li
 that one
 retain_available|=|`false`: a client that publishes a retained message is disconnected
 max_inflight_messages|20|messages sent to one client and not yet acknowledged, at most `limit \
-deliveries`; `table` is `limit inflight`; also announced \
-to clients of MQTT 5.0 as Receive Maximum, if `limit received` is not less
+deliveries`; `table` is `limit inflight`, with `mqtt_versions 3` at most 20; also announced to \
+clients of MQTT 5.0 as Receive Maximum, if `limit received` is not less (a reload raises that, \
+and only a restart lowers it; the log says so)
 max_inflight_bytes|=|bytes of their payloads and properties: no further one is sent to a client \
 before fewer are in flight; 0: no bound
 max_queued_messages|1000|messages waiting for one client, at most `limit deliveries`; `table` is \

@@ -25,6 +25,7 @@ class Broker:
         self.limits = limits
         self.settings = settings
         self.loop = self.retained = LOOP
+        self.sessions = Sessions
         LOOP.watch = self.watch
         self.told = []
         self.opened = []
@@ -57,6 +58,10 @@ class Broker:
 
     def apply_settings(self):
         self.told.append("apply_settings")
+
+
+class Sessions:
+    ids_high = (0, 0, 20)
 
 
 class Loop:
