@@ -20,7 +20,7 @@ RUNNER = UNIT / "support/run_micropython.py"
 SHIMS = HERE.parent / "support/shims"
 PORTS = HERE.parent / "support/ports"
 HEAP_KB = 24576
-TIMEOUT_S = 100
+TIMEOUT_S = 300
 
 
 def run(folder: Path, *files: Path, runner: Path = RUNNER) -> tuple[int, str]:

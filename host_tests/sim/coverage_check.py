@@ -19,7 +19,6 @@ MUST_SEE = {
     *("other_rules", "forbidden", "long_topic"),
     *(f"fast_QoS_{qos}_{kind}" for qos in (0, 1, 2) for kind in ("3", "5", "mixed")),
     *("fast_QoS_0_properties", "fast_QoS_1_properties", "fast_QoS_2_properties", "fast_alias"),
-    *("fast_QoS_0_options", "fast_QoS_1_options", "fast_QoS_2_options"),
     *("medium_none", "medium_flash", "medium_littlefs", "medium_host", "interval"),
     *("reboot_off", "reboot_stop", "reboot_cut", "reboot_cut_start", "reboot_cut_stop"),
     *("rot", "rot_lost_some", "filled", "full_journal", "cut_switch", *_RECORDS),

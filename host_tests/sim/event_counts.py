@@ -19,14 +19,14 @@ class EventCounts:
 
 
 class FastCounts:
-    """Counts the PUBLISH packets that the fast path handles: with properties, on routes with
-    options, or by versions of the receivers, 3 only, 5 only, or mixed."""
+    """Counts the PUBLISH packets that the fast path handles: with properties, or by versions of
+    the receivers, 3 only, 5 only, or mixed."""
 
     def __init__(self, world):
         self.events = world.events
         self.broker = world.broker
         if self.broker.five:  # a CONNECT would find that this class intercepts the fast path
-            ondemand.take("v5.quick_properties", 0).begin(self.broker)
+            ondemand.take("v5.quick_properties_cpython", 0).begin(self.broker)
         self.inner = self.broker.handle_fast
         self.broker.handle_fast = self.handle_fast
 
@@ -49,9 +49,6 @@ def _count_publish(events, broker, conn, buf, at, stop):
             events["fast alias"] += not pkt[8]
         elif pkt[0] == 3:
             slot = routes.find(buf, pkt[7], pkt[8])
-            if slot < 0:  # a route with options, which find() leaves to the fast path
-                events[f"fast QoS {pkt[1] >> 1} options"] += 1
-                continue
             is_mixed = routes.mid[slot] != (routes.first if level == 5 else routes.end)[slot]
             kind = "mixed" if is_mixed else "5" if level == 5 else "3"
             events[f"fast QoS {pkt[1] >> 1} {kind}"] += 1

@@ -11,10 +11,10 @@ from _thread import RLock, allocate_lock, get_ident
 from collections import deque
 
 from slotmq import broker
-from slotmq.delivery import storms
+from slotmq.delivery import storms_cpython as storms
 from slotmq.embed import arguments_cpython as arguments
 from slotmq.embed import publishing
-from slotmq.v5 import quick_properties
+from slotmq.v5 import quick_properties_cpython as quick_properties
 
 _NONE = 0xFFFF
 _MOMENT_S = 0.05

@@ -28,12 +28,8 @@ _CPYTHON_ONLY = "*_cpython.py"
 _WIDE = ("", "x64")  # architectures whose addresses have more than 32 bits
 _COLUMN = re.compile(rb"int\((\w+)\) - (\1\[)")
 _DISTANCE = re.compile(rb"(return) int\(\w+\) -( int\(\w+\)\n)")
-# Files that only computers load, and those that need a heap of 1 MB (platform/ondemand.py), which
-# a chip of rp2 does not have
-_OF_COMPUTERS = "record_words_viper"
-_OF_LARGE_HEAPS = """\
-delivery_storms flush option_routes properties properties_viper quick_properties
-"""
+# Loaded with a heap of 1 MB (platform/ondemand.py), which a chip of rp2 does not have
+_OF_LARGE_HEAPS = ("flush",)
 _OPTIMIZE = "-O3"  # no asserts, no line numbers: saves some 3 KB on a board
 
 
@@ -97,9 +93,9 @@ def by_address(source: bytes) -> bytes:
 def for_board(made: Path, board: str) -> Iterator[Path]:
     """The files of a folder made by build() that this board needs, as relative paths."""
     # manifest.py is for building a firmware.
-    others = {"manifest", *_OF_COMPUTERS.split()}
+    others = {"manifest"}
     if boards.load(board).mcu.startswith("rp2"):
-        others |= set(_OF_LARGE_HEAPS.split())
+        others.update(_OF_LARGE_HEAPS)
     for file in sorted(made.rglob("*.mpy")):
         name = file.relative_to(made)
         ours = name.parts[0] == "slotmq" or name.parts[1] in (board, "__init__.mpy")

@@ -108,7 +108,6 @@ _ON_REQUEST = (
     *("bridge_options", "bridges", "bridge_configuration", "bridge_start", "bridge_mqtt5"),
     *("bridge_tls", "bridge_prefixes", "bridge_probing", "log_of_bridges"),
     *("frames", "websocket", "http"),
-    *("option_routes", "quick_properties", "properties", "delivery_storms"),
     *("expired_slots", "log_outgoing", "large_messages", "lower_limits", "refusing_bound", "said"),
     *("log_defects", "log_packets", "secure_websocket", "x509"),
 )

@@ -15,9 +15,6 @@ _BARE = range(5)
 _TEXTS = (5, 6)
 _TUPLE = 10
 WEB = "slotmq.frames_viper"  # loaded only for a listener that speaks WebSocket
-LARGE = "slotmq.properties_viper"  # loaded only if the heap is large
-# The first two are loaded if the heap is large.
-_SELDOM = "record_words_viper", "properties_viper", "frames_viper"
 
 
 class _Reader:
@@ -61,7 +58,7 @@ def in_folder(folder: Path) -> dict[str, int]:
 def on_a_board(folder: Path) -> int:
     """Bytes of native code in the folder's modules that a board may load without WebSocket."""
     sizes = in_folder(folder)
-    return sum(size for name, size in sizes.items() if not name.endswith(_SELDOM))
+    return sum(size for name, size in sizes.items() if name != WEB)
 
 
 def in_file(file: Path) -> int:

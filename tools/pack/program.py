@@ -23,8 +23,6 @@ _ENTRIES = (
     "v5.extension",  # FIVE
     "protocol.connect",
     "v5.connect",
-    "fast.properties_viper fast.receivers_viper fast.storms_viper",
-    "delivery.storms",
     "protocol.subscribe",
     "v5.subscribe",
     "access.users",
@@ -37,7 +35,6 @@ _ENTRIES = (
     # The recorder with its interceptor; what it seldom needs
     "fast.record_viper",
     "recorder.writer recorder.interceptor",
-    "fast.record_words_viper",
     "recorder.segments",
     # Access lists
     "fast.senders_viper",

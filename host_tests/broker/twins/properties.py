@@ -1,8 +1,7 @@
-# properties.py SEED COUNT - properties and topic aliases of MQTT 5.0, on the fast path of
-# fast/properties_*.py: random packets, some of them wrong, to receivers of both versions.
+# properties.py SEED COUNT - properties and topic aliases of MQTT 5.0 in the handlers: random
+# packets, some of them wrong, to receivers of both versions.
 #
-# Prints after each step what every client has received and what every table contains. The last
-# line has how many packets the fast path has taken, so that they cannot become few unseen.
+# Prints after each step what every client has received and what every table contains.
 import sys
 
 import packets5
@@ -12,8 +11,8 @@ from packets import connect, publish, subscribe
 from seeded import Numbers, shown
 from tables import counts
 
-from slotmq import Broker, Limits, Settings
-from slotmq.v5.quick_properties import begin
+from slotmq import Limits, Settings
+from slotmq.broker import Broker
 
 TOPICS = ("a", "a/b", "temp/1", "temp/2", "temp/3", "t" * 40, "n" * 15, "b")
 UTF8 = (b"", b"a", b"text", "\u00e9\u20ac".encode(), b"x" * 40, b"x" * 130)
@@ -48,7 +47,6 @@ class Play:
         settings.qos2_delivery = numbers.choice(("receive", "receive", "release"))
         self.world = World(Broker(limits(numbers), settings))
         self.world.broker.stats[0] = 0
-        begin(self.world.broker)
         self.clients = []
         self.with_options = numbers.one_in(2)
         # Three that publish, of both versions, then receivers: with aliases, with a largest packet

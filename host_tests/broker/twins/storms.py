@@ -6,8 +6,8 @@ import sys
 from seeded import Numbers, shown
 
 from slotmq import Broker, Limits, Settings
+from slotmq.delivery.storms_cpython import put_retained
 from slotmq.fast import store, topic_matches, unref
-from slotmq.fast.storms import put_retained
 
 NONE = 0xFFFF
 SLOTS = 12

@@ -11,9 +11,8 @@ from packets import DISCONNECT, PINGREQ, ack, connect, packet, publish, subscrib
 from seeded import Numbers, shown
 from tables import counts
 
-from slotmq import Broker, Limits, Settings
-from slotmq.delivery import storms
-from slotmq.v5.quick_properties import begin
+from slotmq import Limits, Settings
+from slotmq.broker import Broker
 
 TOPICS = ("a", "a/b", "a/c", "b", "a/b/c", "$x", "a" * 17, "b" * 64, "c/" * 8)
 FILTERS = ("a", "a/+", "a/#", "#", "+", "+/b", "a/b/c/#", "$x", "x/y/z", "+/+/+")
@@ -70,8 +69,6 @@ class Play:
     def __init__(self, numbers):
         self.numbers = numbers
         self.world = World(Broker(limits(numbers), settings(numbers)))
-        storms.make(self.world.broker)
-        begin(self.world.broker)
         self.clients = []
 
     def step(self):

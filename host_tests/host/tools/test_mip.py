@@ -30,10 +30,8 @@ NATIVE = (
     "viper",
     "journal_viper",
     "record_viper",
-    "record_words_viper",
     "senders_viper",
     "frames_viper",
-    "properties_viper",
 )
 
 

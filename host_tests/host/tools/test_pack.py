@@ -270,15 +270,15 @@ def test_no_definition_has_a_name_of_arguments() -> None:
 PACKED = """
 __init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth bridge_configuration
 bridge_mqtt5 bridge_options bridge_prefixes bridge_probing bridge_start bridge_tls bridges
-budget capacities certificate client_id columns connect control core delivery_storms denials
+budget capacities certificate client_id columns connect control core denials
 epoch esp32_memory expired_slots filters flush frames_viper hooks http_files http_upgrade
 in_process interceptors journal journal_compaction journal_start journal_viper large_messages
 lifetime listener_protocols location log_defects log_destinations log_full_tables
 log_of_bridges log_outgoing log_packets log_reasons log_text log_topics login lower_limits lwip
 lwip_layout medium_file medium_file_start medium_flash medium_flash_start mosquitto_conf
-name_server_query option_routes other_keys own_messages own_publishing packets plugins policies
-properties properties_viper publishers quick_properties quota rare_kinds recheck_sessions
-record record_viper record_words_viper recorder refusing_bound reload remote restore retry said
+name_server_query other_keys own_messages own_publishing packets plugins policies
+publishers quota rare_kinds recheck_sessions
+record record_viper recorder refusing_bound reload remote restore retry said
 scram scram_steps secure_websocket segments senders_viper session_owners shared_session_end
 start subscribe sys_bridges sys_state sys_topics tls_client_micropython tls_context
 tls_listeners tls_micropython tree_text users users_file v5 v5_connect v5_subscribe viper

@@ -153,34 +153,4 @@ FAULTS = (
         "(five.expires[msg] - self.broker.now + 9) // 10",
         "five.expires[msg] // 10",
     ),
-    Fault(
-        "route with options: it has no identifiers",
-        "v5/option_routes.py",
-        "            if subs.session[sub] == session and number:",
-        "            if False:",
-    ),
-    Fault(
-        "route with options: identifiers of other sessions",
-        "v5/option_routes.py",
-        "            if subs.session[sub] == session and number:",
-        "            if number:",
-    ),
-    Fault(
-        "route with options: each member of a group gets the message",
-        "v5/option_routes.py",
-        "            if share != _NONE and not shares.picked[share]:",
-        "            if share != _NONE:",
-    ),
-    Fault(
-        "route with options: No Local does not count",
-        "v5/option_routes.py",
-        "            if self.broker.five.options[sub] & _NOT_OWN or found & _MEMBER:",
-        "            if found & _MEMBER:",
-    ),
-    Fault(
-        "route with options: the handlers find it",
-        "v5/option_routes.py",
-        "return -1 if slot >= 0 and self.subs.routes.mid[slot] == _ODD else slot",
-        "return slot",
-    ),
 )

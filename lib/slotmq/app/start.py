@@ -149,8 +149,9 @@ def _forget_what_made_it(started, records):
     # not needed again: together they take about 8 KB of the heap.
     broker = started.broker
     if not ondemand.IS_SMALL:
-        ondemand.take("delivery.storms", 0).make(broker)
-        broker.five and ondemand.take("v5.quick_properties", 0).make(broker)
+        if not MICROPYTHON:
+            ondemand.take("delivery.storms_cpython", 0).make(broker)
+            broker.five and ondemand.take("v5.quick_properties_cpython", 0).make(broker)
         return
     ondemand.forget_all()
     for path in _MADE.split():

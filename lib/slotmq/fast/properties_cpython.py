@@ -1,5 +1,8 @@
-# properties_cpython.py - the contract of fast/properties_viper.py on CPython. Owns a cache of
-# property sections that are right, which is cleared when it is full.
+# properties_cpython.py - the fast path for what fast/path_cpython.py leaves of MQTT 5.0: PUBLISH
+# with properties that are only passed on, topic aliases in both directions, message expiry.
+# v5/quick_properties_cpython.py puts it in place; on MicroPython the handlers do all that. What it
+# does not take is left as it was. Owns a cache of property sections that are right, which is
+# cleared when it is full.
 from slotmq.fast.bytes_cpython import utf8_ok
 from slotmq.fast.deliveries_cpython import fan, have_space
 from slotmq.fast.messages_cpython import put_ack, store, unref
@@ -8,8 +11,6 @@ from slotmq.fast.routes_cpython import place
 
 _NONE = 0xFFFF
 _ANNOUNCED = 2  # in Sessions.ids_high
-_ODD = 0xFFFE  # mid of a route of v5/option_routes.py
-_MANY_IDENTS = 0xFFFE
 _QUEUED = 0
 _RELEASED = 3
 _EXTRA = 8
@@ -22,14 +23,6 @@ _PACKETS_OUT = 1
 _PUBLISH_IN = 2
 _BYTES_IN = 5
 _PUBLISHES = 1
-_IN_USE = 0
-_FIRST_FREE = 2
-_QUOTA_DELIVERIES = 5
-_MORE_QUEUED = 6
-_MAX_INFLIGHT = 0
-_MAX_QUEUED = 1
-_QUOTA_SLOTS = 2
-_QUOTA_BLOCKS = 3
 _MOST_HEAD = 10  # most bytes beside topic, properties and payload, with an alias
 _NO_SECTION = 0, b"", 0
 _SECTIONS = 256  # that the cache remembers
@@ -38,9 +31,8 @@ _TEXTS = (3, 8, 9)
 
 
 class Quick:
-    def __init__(self, broker, options):
+    def __init__(self, broker):
         self.broker = broker
-        self.options = options
         self.is_expiring = 0  # not 0: a message was stored that expires
         self.sections = {}  # of packets: what _scan() says of them
 
@@ -132,7 +124,7 @@ class Quick:
             if alias:
                 whole = b""
             return self._forward(broker, conn, slot, topic, section, payload, whole)
-        if not (alias or section or routes.mid[slot] == _ODD) or expiry < 0:
+        if not (alias or section) or expiry < 0:
             return False
         if expiry:
             section = section[5:]
@@ -147,80 +139,6 @@ class Quick:
             self.sections[data] = found
         return found
 
-    def _records(self, broker, slot, qos, size):
-        """The records of a route with options, with a member for each group; None: quotas of
-        sessions must be asked. size: of the message."""
-        data = self.options.data
-        at = self.options.at[slot]
-        count, group, end = data[at : at + 3]
-        records = list(data[at + 3 : at + 3 + count])
-        if group != end and not _is_loose(broker, size):
-            return None
-        while group != end:
-            chosen = self._choose(broker, group, qos)
-            if chosen < 0:
-                return None
-            records[data[group + 1]] = chosen
-            group = data[group + 2]
-        return records
-
-    def _choose(self, broker, group, qos):
-        """The record of the member that gets the message, as Shares.choose() finds it; -1: the
-        quota of one must be asked."""
-        data = self.options.data
-        d, s, _, _ = broker.tables
-        last = broker.five.shares.last[data[group]]
-        online = 2 if qos else 8
-        best = chosen = -1
-        at = group + 3
-        while at < data[group + 2]:
-            entry, sub, n = data[at : at + 3]
-            session = entry >> 2
-            rank = 1 if sub < last else 0
-            waiting = s.queued[session] - d.window[_MAX_QUEUED]
-            if s.conn[session] != _NONE:
-                rank += online
-                waiting += s.inflight[session] - d.window[_MAX_INFLIGHT]
-            if waiting < 0:
-                rank += 4
-            elif waiting < d.count[_MORE_QUEUED]:
-                return -1
-            if rank > best:
-                best = rank
-                chosen = at
-            if rank == 5 + online:
-                break  # the next in turn, since those behind it have lower slots
-            at += 3 + (n + 1) // 2
-        return chosen
-
-    def _identifiers(self, record):
-        """The identifiers of a record as properties."""
-        n = self.options.data[record + 2]
-        return self.options.data[record + 3 : record + 3 + (n + 1) // 2].tobytes()[:n]
-
-    def _note(self, broker, slot, records, qos):
-        """A message goes to these: a group has another last receiver, and a delivery, which is the
-        last of its session, an identifier or a group."""
-        data = self.options.data
-        five = broker.five
-        tail = broker.sessions.tail
-        if qos:
-            for record in records:
-                entry, sub, n = data[record : record + 3]
-                if n:
-                    ident = -1 if sub == _MANY_IDENTS else five.identifier[sub]
-                    five.set_subscription(broker, tail[entry >> 2], _NONE, ident)
-        at = self.options.at[slot]
-        _, group, end = data[at : at + 3]
-        while group != end:
-            at = records[data[group + 1]]
-            entry, sub = data[at : at + 2]
-            five.shares.last[data[group]] = sub
-            if qos:
-                ident = five.identifier[sub]
-                five.set_subscription(broker, tail[entry >> 2], data[group], ident)
-            group = data[group + 2]
-
     def _accept(self, broker, conn, slot, topic, section, payload, expiry):
         """Store, queue and acknowledge a QoS 1 or 2 PUBLISH, which pkt has; False: not here."""
         pkt = broker.pkt
@@ -231,12 +149,8 @@ class Quick:
         routes = broker.subscriptions.routes
         session = broker.conns.session[conn]
         entries = broker.subscriptions.pool[routes.first[slot] : routes.end[slot]]
-        records = None
         n = len(topic)
         data = n.to_bytes(2, "big") + topic + section + payload
-        if routes.mid[slot] == _ODD:
-            records = self._records(broker, slot, qos, len(data) - 2 + (5 if expiry else 0))
-            entries = [self.options.data[record] for record in records or ()]
         if not packet_id or not entries:
             return False
         if qos == 2:
@@ -257,8 +171,6 @@ class Quick:
         five.far[msg] = 0
         self.is_expiring = self.is_expiring or expiry
         fan(tables, entries, 0, len(entries), msg, qos)
-        if records:
-            self._note(broker, slot, records, qos)
         unref(tables, msg)
         if qos == 2:
             sessions.add_received(session, packet_id)
@@ -267,36 +179,24 @@ class Quick:
         return True
 
     def _forward(self, broker, sender, slot, topic, section, payload, whole):
-        """Send a QoS 0 PUBLISH to all its receivers; whole: what version 5 without aliases and
-        identifiers gets, if that came so. False: not here."""
+        """Send a QoS 0 PUBLISH to all its receivers; whole: what version 5 without aliases gets,
+        if that came so. False: not here."""
         conns = broker.conns
         routes = broker.subscriptions.routes
         entries = broker.subscriptions.pool[routes.first[slot] : routes.end[slot]]
-        records = None
         size = len(section) + len(payload) + len(topic)
-        if routes.mid[slot] == _ODD:
-            records = self._records(broker, slot, 0, size)
-            if records is None:
-                return False
-            entries = [self.options.data[record] for record in records]
-        # By identifiers and alias; b"", -1: of version 3
-        made = {(b"", 0): whole} if conns.level[sender] == 5 else {}
+        made = {0: whole} if conns.level[sender] == 5 else {}  # by alias; -1: of version 3
         packets = []
-        for i, entry in enumerate(entries):
+        for entry in entries:
             conn = broker.sessions.conn[entry >> 2]
-            own = self._identifiers(records[i]) if records else b""
             packet = b""
             if conn != _NONE:
-                n = size + len(own) + _MOST_HEAD
-                alias = _way(broker, conn, topic, n)
+                alias = _way(broker, conn, topic, size + _MOST_HEAD)
                 if alias < -1 or conn == sender:
                     return False
-                kind = (own, alias) if alias >= 0 else (b"", alias)
-                packet = made.get(kind) or _packet_of(topic, section, payload, *kind)
-                made[kind] = packet
+                packet = made.get(alias) or _packet_of(topic, section, payload, alias)
+                made[alias] = packet
             packets.append(packet)
-        if records:
-            self._note(broker, slot, records, 0)
         _, conn_of, out, tx_end, tx_limit, tx, dirty, counts = conns.columns
         columns = entries, conn_of, out, tx_end, tx_limit, tx, dirty, counts
         for i, packet in enumerate(packets):
@@ -390,8 +290,8 @@ def _section_length(buf, at, stop):
 
 
 def _scan(data):
-    """(alias or 0, the section without it, its expiry), or None: see scan() of
-    properties_viper.py."""
+    """(alias or 0, the section without it, its expiry), or None: there is another property, or a
+    wrong one. Expiry: in tenths of a second, if it comes first; -1: too long to be stored here."""
     alias = 0
     rest = data
     seen = set()
@@ -474,15 +374,15 @@ def _packet(first, body):
     return b"" if n >> 14 else bytes((first,)) + _number(n) + body
 
 
-def _packet_of(topic, section, payload, own, alias):
-    """The QoS 0 packet of a receiver with these identifiers and that alias; -1: of version 3."""
+def _packet_of(topic, section, payload, alias):
+    """The QoS 0 packet of a receiver with that alias; -1: of version 3."""
     name = len(topic).to_bytes(2, "big") + topic
     if alias < 0:
         return _packet(0x30, name + payload)
     if alias:
         name = b"\0\0"
-        own = b"\x23" + alias.to_bytes(2, "big") + own
-    return _packet(0x30, name + _number(len(own) + len(section)) + own + section + payload)
+        section = b"\x23" + alias.to_bytes(2, "big") + section
+    return _packet(0x30, name + _number(len(section)) + section + payload)
 
 
 def _way(broker, conn, topic, size):
@@ -499,17 +399,3 @@ def _way(broker, conn, topic, size):
         return -2
     alias = _alias_for(five.aliases, conn, topic) if five.aliases.offered[conn] else 0
     return -2 if alias < 0 else alias
-
-
-def _is_loose(broker, size):
-    """Is there so much space that a message of that size may be queued for any session that has
-    space in its queue?"""
-    count = broker.deliveries.count
-    window = broker.deliveries.window
-    arena = broker.messages.arena
-    if count[_IN_USE] >= count[_QUOTA_DELIVERIES] or count[_FIRST_FREE] == _NONE:
-        return False
-    if broker.messages.count[_IN_USE] + 2 > window[_QUOTA_SLOTS]:
-        return False
-    spare = (arena.free_blocks() - window[_QUOTA_BLOCKS]) * arena.size
-    return spare >= 2 * (size + arena.size)

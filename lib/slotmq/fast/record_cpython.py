@@ -26,7 +26,7 @@ _SKIP = 18
 _MOST_BYTES = 65534
 
 
-def make(out, block, topics, clients, sessions, _names):
+def make(out, block, topics, clients, sessions):
     """-> the state, and the objects that the caller must keep alive with it."""
     numbers = [0, block, len(out), 0, 0, 0, 0, 0, _NONE, _NONE, 0]
     return [*numbers, out, None, topics, clients, _UNWANTED, sessions, 0, 0], None

@@ -1,6 +1,6 @@
 # record_viper.py - the inner loops of the recorder on MicroPython, in viper: they put records
 # into its buffer, with CRC-32 as in zlib. Nothing here allocates after make(). FORMAT.md
-# describes a record byte by byte. fast/record_words_viper.py is faster and takes more heap.
+# describes a record byte by byte.
 import sys
 
 import micropython
@@ -34,12 +34,12 @@ _BEGAN = const(17)  # ticks at the start
 _SKIP = const(18)  # bytes before a payload: 1, the length of no properties, for version 5
 
 
-def make(out, block, topics, clients, sessions, _names=None, more=()):
+def make(out, block, topics, clients, sessions):
     # -> the state, and the objects that the caller must keep alive with it; it also keeps
     # `sessions`, the column of connections.
     crcs = crc_state()
     parts = (0, block, len(out), 0, 0, 0, 0, 0, _NONE, _NONE, 0, out, crcs, topics, clients)
-    parts += (_UNWANTED, sessions, 0, 0) + more
+    parts += (_UNWANTED, sessions, 0, 0)
     if sys.maxsize >> 32:  # large enough not to be placed in a hole before the columns
         parts += (0,) * 1024
     return table(parts), (out, crcs, topics, clients)

@@ -12,7 +12,7 @@
 import os
 
 from slotmq.fast import Names, copy, topic_matches
-from slotmq.fast.record import add, best
+from slotmq.fast.record import add, add_all, make
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
@@ -70,8 +70,8 @@ class Recorder:
         size = max(n // 2 * limits.route_topic_bytes, limits.topic_bytes + 15)
         self.topics = Names(n, size)
         self.defined = bytearray(self.topics.slots), bytearray(clients.slots)
-        make, self.add_all = best()
-        self.o, self.kept = make(self.out, block, *self.defined, sessions, self.topics)
+        self.add_all = add_all
+        self.o, self.kept = make(self.out, block, *self.defined, sessions)
         self.hand = 0  # the topic that is removed next, if there is no space for another one
         self.done = 0  # bytes of the buffer's block that are written
         self.is_open = False  # is there a segment that takes records?

@@ -11,7 +11,7 @@ _NONE = const(0xFFFF)
 
 
 class Retained:
-    scan_slots = None  # that of delivery/storms.py, where the heap is large
+    scan_slots = None  # that of delivery/storms_cpython.py
 
     def __init__(self, limits, messages, window):
         self.slots = limits.retained

@@ -95,6 +95,7 @@ def _with(conf: str, qos: int) -> Budget:
 _USER = b"\x26\0\4unit\0\7Celsius"
 _EXPIRES = b"\2\0\0\x0e\x10"
 _IDENTIFIER = b"\x0b\7"
+_HANDLERS = Count(500_000, 1)
 _GROUP_OF_4 = Shape(1, 4, payload=16, burst=100, depth=1, level=5, group=True)
 BUDGETS = {
     "qos0": Budget(_pair(0, 100), 600, Count(14_000, 0.1)),
@@ -126,21 +127,19 @@ BUDGETS = {
     "fan-out-5-to-3": Budget(
         Shape(1, 50, payload=16, depth=1, level=5, receiver_level=4), 12, Count(1_120, 0.1)
     ),
-    # Properties that are passed on, topic aliases both ways: twice 3.1.1
-    "qos0-v5-user": Budget(_pair(0, 100, 5, props=_USER), 600, Count(8_520, 0.1)),
-    "qos1-v5-user": Budget(_pair(1, 20, 5, props=_USER), 600, Count(26_000, 0.5)),
-    "qos2-v5-user": Budget(_pair(2, 20, 5, props=_USER), 600, Count(34_700, 1)),
-    "qos0-v5-alias": Budget(_pair(0, 100, 5, alias=True), 600, Count(8_520, 0.1)),
-    "qos1-v5-alias": Budget(_pair(1, 20, 5, alias=True), 600, Count(26_000, 0.5)),
-    # A message that expires, an identifier, a group of four: three times
-    "qos0-v5-expiry": Budget(_pair(0, 100, 5, props=_EXPIRES), 600, Count(12_780, 0.1)),
-    "qos1-v5-expiry": Budget(_pair(1, 20, 5, props=_EXPIRES), 300, Count(39_000, 0.5)),
-    "qos0-v5-identifier": Budget(_pair(0, 100, 5, of_filter=_IDENTIFIER), 300, Count(12_780, 0.1)),
-    "qos1-v5-identifier": Budget(_pair(1, 20, 5, of_filter=_IDENTIFIER), 300, Count(39_000, 0.5)),
-    "qos0-v5-shared": Budget(_GROUP_OF_4, 300, Count(12_780, 0.2)),
-    "qos1-v5-shared": Budget(replace(_GROUP_OF_4, qos=1, burst=20), 300, Count(39_000, 1)),
-    # By the handlers: version 3 gets a stored message with properties
-    "qos1-5-to-3-user": Budget(_pair(1, 20, 5, 4, props=_USER), 100, Count(500_000, 0.5)),
+    # By the handlers: properties, topic aliases both ways, expiry, identifiers, groups
+    "qos0-v5-user": Budget(_pair(0, 100, 5, props=_USER), 20, _HANDLERS),
+    "qos1-v5-user": Budget(_pair(1, 20, 5, props=_USER), 60, _HANDLERS),
+    "qos2-v5-user": Budget(_pair(2, 20, 5, props=_USER), 60, _HANDLERS),
+    "qos0-v5-alias": Budget(_pair(0, 100, 5, alias=True), 20, _HANDLERS),
+    "qos1-v5-alias": Budget(_pair(1, 20, 5, alias=True), 60, _HANDLERS),
+    "qos0-v5-expiry": Budget(_pair(0, 100, 5, props=_EXPIRES), 20, _HANDLERS),
+    "qos1-v5-expiry": Budget(_pair(1, 20, 5, props=_EXPIRES), 60, _HANDLERS),
+    "qos0-v5-identifier": Budget(_pair(0, 100, 5, of_filter=_IDENTIFIER), 20, _HANDLERS),
+    "qos1-v5-identifier": Budget(_pair(1, 20, 5, of_filter=_IDENTIFIER), 60, _HANDLERS),
+    "qos0-v5-shared": Budget(_GROUP_OF_4, 20, _HANDLERS),
+    "qos1-v5-shared": Budget(replace(_GROUP_OF_4, qos=1, burst=20), 60, _HANDLERS),
+    "qos1-5-to-3-user": Budget(_pair(1, 20, 5, 4, props=_USER), 60, _HANDLERS),
     # A limit that a packet's length is compared with: twice
     "qos0-size-limit": replace(_with("message_size_limit 100000", 0), at_most=Count(8_520, 0.1)),
     "qos1-size-limit": replace(_with("message_size_limit 100000", 1), at_most=Count(26_000, 0.5)),

@@ -27,7 +27,7 @@ _TOO_LARGE = "limit message_bytes 8000000\nlimit message_block 256\nlistener 1 1
 _LEFT = re.compile(r"and (\d+) are left for them")
 _NATIVE_IN_HEAP = "armv"
 _JOURNAL = "slotmq.journal_viper"
-_RECORDER = "slotmq.record_viper", "slotmq.record_words_viper"
+_RECORDER = "slotmq.record_viper"
 _FACT = "tables_bytes"
 
 
@@ -38,7 +38,7 @@ def heap_of(board: str, *, persistence: bool = False) -> int:
     heap = facts.heap_kb * 1024
     if facts.mpy_arch.startswith(_NATIVE_IN_HEAP):
         code = native.in_folder(mpy.build(facts.mpy_arch))
-        others = {*_RECORDER, native.WEB, native.LARGE} | (set() if persistence else {_JOURNAL})
+        others = {_RECORDER, native.WEB} | (set() if persistence else {_JOURNAL})
         heap -= sum(n for name, n in code.items() if name not in others)
     return heap
 

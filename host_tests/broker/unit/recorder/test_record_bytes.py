@@ -7,7 +7,7 @@ from struct import unpack
 from packets import publish
 
 from slotmq.fast import Names
-from slotmq.fast.record import add_all, best, make
+from slotmq.fast.record import add_all, make
 from slotmq.platform.arrays import u16
 
 BLOCK = 4096
@@ -18,13 +18,12 @@ CONN, CLIENT = 1, 3
 
 class TestFastPath(unittest.TestCase):
     def setUp(self):
-        make, self.add_all = self.functions()
         self.out = bytearray(BLOCK + 400)
         self.topics = Names(8, 512)
         self.sessions = u16(4)
         self.sessions[CONN] = CLIENT
         defined = bytearray(8), bytearray(8)
-        self.o, self.buffers = make(self.out, BLOCK, *defined, self.sessions, self.topics)
+        self.o, self.buffers = make(self.out, BLOCK, *defined, self.sessions)
         self.defined = defined
         self.o[THIS] = KNOWN
         defined[1][CLIENT] = KNOWN
@@ -32,13 +31,10 @@ class TestFastPath(unittest.TestCase):
             defined[0][self.topics.add(0, name, 0, len(name))] = KNOWN
         self.o[SPACE] = 1 << 20
 
-    def functions(self):
-        return best()
-
     def record(self, packets):
         """(type, flags, seq, client, topic, payload) of the records of these packets."""
         start = self.o[FILL] = 0
-        taken = self.add_all(7, CONN, self.o, self.topics, bytearray(packets), 0, len(packets))
+        taken = add_all(7, CONN, self.o, self.topics, bytearray(packets), 0, len(packets))
         found = []
         while start < self.o[FILL]:
             crc, total, kind, flags, seq, ticks, client, topic = unpack(
@@ -107,10 +103,3 @@ class TestFastPath(unittest.TestCase):
         taken, found = self.record(one * 60)
         self.assertTrue(BLOCK - 120 < self.o[FILL] <= len(self.out))
         self.assertEqual(taken, len(found) * len(one))
-
-
-class TestFastPathOfASmallHeap(TestFastPath):
-    """The code for a small heap; on CPython it is the same."""
-
-    def functions(self):
-        return make, add_all

@@ -1,13 +1,62 @@
-# storms_cpython.py - the contract of fast/storms_viper.py on CPython, with a regular expression
-# and one join for all packets.
+# storms_cpython.py - retained messages to a new subscriber: in place of the loop of
+# delivery/retain.py, many in one call, with a regular expression and one join. Owns nothing.
 import re
 
+from slotmq.delivery.retain import deliver
+from slotmq.fast import topic_matches
+
 _NONE = 0xFFFF
+_EXTRA = 8
+_NOT_0 = 6
 _PUBLISHES = 1
 _NO_PACKET = 1 << 14  # a Remaining Length that the fast path leaves
 # The fixed header, by its Remaining Length
 _HEADS = [bytes((0x31, n)) for n in range(128)]
 _HEADS += [bytes((0x31, n & 127 | 128, n >> 7)) for n in range(128, _NO_PACKET)]
+
+
+def make(broker):
+    """Let scan() of delivery/retain.py use this file."""
+    broker.retained.scan_slots = _scan_slots
+
+
+def _scan_slots(broker, session, sub, text, n):
+    # Scan the table for a filter with wildcards; True: the last slot was reached.
+    subs = broker.subscriptions
+    retained = broker.retained
+    msgs = retained.msg
+    work = broker.work
+    conn = broker.sessions.conn[session]
+    level = broker.conns.level[conn]
+    ident = most = 0
+    if level == 5:
+        ident = broker.five.identifier[sub]
+        most = broker.five.packet_max[conn]
+    look_at = _EXTRA | _NOT_0 if subs.qos[sub] else _EXTRA  # flags of what deliver() must send
+    # At 6, of a bridge, there is a packet_max
+    puts = not (broker.acl or level == 6 or subs.qos[sub] and broker.upgrade_qos)
+    slot = subs.scan[sub] - 1
+    end = min(retained.top, slot + broker.scan_left)
+    broker.scan_left -= end - slot
+    while slot < end:
+        if puts:
+            slot = put_retained(
+                broker.tables, msgs, slot, end, conn, work, text, n, ident, most, look_at
+            )
+            if slot == end:
+                break
+        msg = msgs[slot]
+        if msg != _NONE:
+            size = retained.names.read(slot, work, 0)
+            if topic_matches(work, text, n, work, 0, size):
+                if not deliver(broker, session, sub, msg):
+                    break
+        slot += 1
+    broker.scan_left += end - slot
+    subs.scan[sub] = slot + 1
+    if slot == end < retained.top:
+        broker.turn_soon = 1
+    return slot >= retained.top
 
 
 def put_retained(tables, msgs, i, end, conn, buf, at, n, ident, most, look_at):

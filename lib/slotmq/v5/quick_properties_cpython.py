@@ -1,17 +1,14 @@
-# quick_properties.py - puts fast/properties.py in place: packets that the fast path leaves go
-# there before they go to the handlers. Where the heap is large, the first client of version 5 has
-# it done: on a small board the code would take memory that clients need. With an interceptor that
-# must see each property, such as the recorder, nothing changes. Allocates once.
+# quick_properties_cpython.py - puts fast/properties_cpython.py in place: packets that the fast
+# path leaves go there before they go to the handlers. The first client of version 5 has it done.
+# With an interceptor that must see each property, such as the recorder, nothing changes.
 from slotmq.delivery import routing
 from slotmq.fast import fast_path
-from slotmq.fast.properties import Quick
-from slotmq.platform.runtime import const
-from slotmq.v5.option_routes import OptionRoutes
+from slotmq.fast.properties_cpython import Quick
 from slotmq.v5.routing import drain as drain_plainly
 
-_BLOCKED = const(2)
-_PLAIN = const(1)
-_BRIDGE = const(2)  # of subscriptions.kind
+_BLOCKED = 2
+_PLAIN = 1
+_BRIDGE = 2  # of subscriptions.kind
 
 
 def make(broker):
@@ -31,7 +28,7 @@ def begin(broker):
     """Let properties and topic aliases take the fast path."""
     five = broker.five
     if broker.handle_fast is fast_path:
-        five.quick = quick = Quick(broker, OptionRoutes(broker))
+        five.quick = quick = Quick(broker)
         broker.handle_fast = quick.fast_path
         five.drain = drain
         five.tick = tick
