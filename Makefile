@@ -48,7 +48,7 @@ RELEASES ?= trixie bookworm
 
 BIN := .venv/bin
 PACKAGES := .venv/packages
-HOST_CODE := tools boards host_tests
+HOST_CODE := tools dev boards host_tests
 
 .PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-board nightly fresh apps emulated java bench bench-instructions lint format setup clean help
 
@@ -57,11 +57,11 @@ run: .venv/installed
 		$(if $(PORT),-p "$(PORT)") $(if $(CONF),-c "$(CONF)")
 
 clients: .venv/installed
-	$(BIN)/python -m slotmq_tools.dev.clients $(BIN)
+	$(BIN)/python -m slotmq_dev.clients $(BIN)
 
 quick: .venv/installed-test
 	$(BIN)/ruff check .
-	$(BIN)/python -m slotmq_tools.dev.tidy
+	$(BIN)/python -m slotmq_dev.tidy
 	$(BIN)/python -m pytest -q -n 2 host_tests/broker/unit $(SLOW:%=--ignore-glob '*/unit/*/test_%.py')
 
 # Of the unit tests those that take more than two seconds, which are left out there.
@@ -69,7 +69,7 @@ SLOW = commit_rot cuts cuts_by_row damage day_offline enumeration epoch epoch_ro
 	guessing limit_relations locked_heap message_expiry ports_pressure quota reassembly stream_writes
 
 test: setup lint java
-	$(BIN)/python -m slotmq_tools.dev.heap
+	$(BIN)/python -m slotmq_dev.heap
 	$(LANES) broker host telemetry
 
 test-broker test-host: setup
@@ -79,11 +79,11 @@ test-telemetry: setup java
 	$(LANES) telemetry
 
 nightly: setup java
-	$(BIN)/python -m slotmq_tools.dev.fetch nightly
+	$(BIN)/python -m slotmq_dev.fetch nightly
 	$(LANES) --nightly broker host telemetry
 
 # What fails is run once more, alone: two tests that pass then are let pass.
-LANES = $(BIN)/python -m slotmq_tools.dev.lanes $(if $(UNSTEADY),--unsteady "$(UNSTEADY)")
+LANES = $(BIN)/python -m slotmq_dev.lanes $(if $(UNSTEADY),--unsteady "$(UNSTEADY)")
 
 # Where the system has none.
 java: .venv/installed-telemetry
@@ -91,21 +91,21 @@ java: .venv/installed-telemetry
 
 # Whatever the tests would fetch, before their time limits run.
 setup: .venv/installed-test .venv/installed-telemetry
-	$(BIN)/python -m slotmq_tools.dev.fetch
+	$(BIN)/python -m slotmq_dev.fetch
 
 # Builds the image before the tests' time limits run.
 test-board: .venv/installed-test
-	$(BIN)/python -m slotmq_tools.dev.emulator
+	$(BIN)/python -m slotmq_dev.emulator
 	$(LANES) board
 
 fresh:
-	@$(PYTHON) -E -S -m tools.dev.fresh $(RELEASES)
+	@$(PYTHON) -E -S -m dev.fresh $(RELEASES)
 
 apps: .venv/installed-test
-	$(BIN)/python -m slotmq_tools.dev.apps $(if $(APPS),"$(APPS)")
+	$(BIN)/python -m slotmq_dev.apps $(if $(APPS),"$(APPS)")
 
 emulated: .venv/installed-test
-	$(BIN)/python -m slotmq_tools.dev.emulator --run build/board
+	$(BIN)/python -m slotmq_dev.emulator --run build/board
 
 DEMO = build/telemetry
 
@@ -116,23 +116,23 @@ telemetry-demo: .venv/installed-telemetry
 lint: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m slotmq_tools.dev.tidy
+	$(BIN)/python -m slotmq_dev.tidy
 
 format: .venv/installed-test
 	$(BIN)/ruff format $(HOST_CODE)
 	$(BIN)/ruff check --fix .
 
 bench: .venv/installed-bench
-	$(BIN)/python -m slotmq_tools.dev.bench
+	$(BIN)/python -m slotmq_dev.bench
 
 bench-starts: .venv/installed-bench
-	$(BIN)/python -m slotmq_tools.dev.bench.starts
+	$(BIN)/python -m slotmq_dev.bench.starts
 
 bench-telemetry: java .venv/installed-bench-telemetry
-	$(BIN)/python -m slotmq_tools.dev.bench_telemetry
+	$(BIN)/python -m slotmq_dev.bench_telemetry
 
 bench-instructions: .venv/installed-test
-	$(BIN)/python -m slotmq_tools.dev.bench.instructions
+	$(BIN)/python -m slotmq_dev.bench.instructions
 
 # The cache stays: `rm -r ~/.cache/slotmq` is safe while nothing runs out of it.
 clean:
@@ -151,6 +151,7 @@ help:
 	@ln -sfn ../../lib/slotmq $(PACKAGES)/slotmq
 	@ln -sfn ../../tools $(PACKAGES)/slotmq_tools
 	@ln -sfn ../../boards $(PACKAGES)/slotmq_boards
+	@ln -sfn ../../dev $(PACKAGES)/slotmq_dev
 	@ln -sfn ../../firmware $(PACKAGES)/slotmq_firmware
 	@echo "$(CURDIR)/$(PACKAGES)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/slotmq.pth"
 	@touch $@
@@ -161,4 +162,4 @@ help:
 	@touch $@
 
 .venv/bin/pip:
-	@$(PYTHON) -E -S -m tools.dev.bootstrap .venv
+	@$(PYTHON) -E -S -m tools.bootstrap .venv

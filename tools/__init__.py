@@ -8,9 +8,7 @@
     sim/                    simulated sockets, flash and clock
     fetch/ cache.py         programs from Debian; the folder for all that is fetched or built
     micropython.py          where MicroPython is
-    dev/                    for developers only, not in the wheel: benchmarks, fuzzing, an emulated
-                            RP2040 (emulator/), where mosquitto and Node.js are (peers/)
 
 Modules import each other relatively: the installed package is called `slotmq_tools`, but
-`python3 -m tools.dev.bootstrap` runs before anything is installed.
+`python3 -m tools.bootstrap` runs before anything is installed.
 """

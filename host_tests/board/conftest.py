@@ -19,11 +19,11 @@ import pytest
 
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
+from slotmq_dev.emulator import image
+from slotmq_dev.emulator.board import Board
 from slotmq_tools import boards, cache
 from slotmq_tools.deploy import board_files
 from slotmq_tools.deploy.repl import Repl
-from slotmq_tools.dev.emulator import image
-from slotmq_tools.dev.emulator.board import Board
 
 NAME = "RPI_PICO_W"
 PORT = 1883

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from slotmq_tools.dev.emulator import cycles
-from slotmq_tools.dev.emulator.board import run_script
+from slotmq_dev.emulator import cycles
+from slotmq_dev.emulator.board import run_script
 
 CTRL_C = Path(__file__).with_name("ctrl_c_micropython.py")
 # Loops, floats, divisions, tables, strings, exceptions, viper, and garbage collection

@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from host_tests.broker.wire import codec
+from slotmq_dev.emulator import image
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import backup
 from slotmq_tools.deploy.repl import Repl
-from slotmq_tools.dev.emulator import image
 
 from .conftest import Deployed
 

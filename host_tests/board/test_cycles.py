@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.emulator import cycles
+from slotmq_dev.emulator import cycles
 from slotmq_tools.pack import mpy
 
 DOCS = Path(__file__).parents[2] / "docs/measurements.md"
 TOLERANCE = 0.02
 CHANCE = 15_000  # cycles that colliding names may take: 5.0, QoS 0 took 33,700 and 46,300
-HOW = "python -m slotmq_tools.dev.emulator.cycles --write docs/measurements.md"
+HOW = "python -m slotmq_dev.emulator.cycles --write docs/measurements.md"
 
 
 QOS_0 = "QoS 0: PUBLISH to 1 subscriber"

@@ -7,11 +7,11 @@ from typing import Any
 
 from host_tests.broker.wire5 import client as five
 from host_tests.broker.wire5 import codec as codec5
+from slotmq_dev.emulator import frozen
 from slotmq_tools import boards
 from slotmq_tools.deploy import copying, steps
 from slotmq_tools.deploy.frozen import PACKAGES
 from slotmq_tools.deploy.repl import Repl
-from slotmq_tools.dev.emulator import frozen
 
 from .conftest import ANSWER_S, NAME, PORT, Deployed
 

@@ -6,9 +6,9 @@ depends on how fast the emulator runs. The figures are in docs/board.md.
 
 from pathlib import Path
 
+from slotmq_dev.emulator import cycles
+from slotmq_dev.emulator.board import run_script
 from slotmq_tools import passwd
-from slotmq_tools.dev.emulator import cycles
-from slotmq_tools.dev.emulator.board import run_script
 
 CLIENTS = 4  # those of the preset
 LONGEST_TURN_MS = 50

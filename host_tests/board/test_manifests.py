@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_dev.emulator import frozen
 from slotmq_tools import boards
-from slotmq_tools.dev.emulator import frozen
 
 ROOT = Path(__file__).parents[2]
 FOR_BOARDS = [name for name in boards.names() if boards.load(name).mpy_arch]

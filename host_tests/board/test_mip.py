@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_dev.emulator.board import Board
 from slotmq_tools.deploy.repl import Repl
-from slotmq_tools.dev.emulator.board import Board
 from slotmq_tools.pack import mip
 
 ROOT = Path(__file__).parents[2]
@@ -134,7 +134,7 @@ def test_the_output_of_build_mip_runs_with_the_boards_limits(tmp_path: Path) -> 
 
 def test_the_command_that_runs_an_emulated_board(tmp_path: Path) -> None:
     """See docs/board.md."""
-    words = [sys.executable, "-m", "slotmq_tools.dev.emulator", "--run", str(tmp_path / "board")]
+    words = [sys.executable, "-m", "slotmq_dev.emulator", "--run", str(tmp_path / "board")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         first, command = process.stdout.readline(), process.stdout.readline().split()

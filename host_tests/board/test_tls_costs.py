@@ -11,10 +11,10 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from slotmq.config import budget
+from slotmq_dev.emulator import cycles
+from slotmq_dev.emulator.board import run_script
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import certificates
-from slotmq_tools.dev.emulator import cycles
-from slotmq_tools.dev.emulator.board import run_script
 
 GUEST = """
 import gc, io, machine, tls

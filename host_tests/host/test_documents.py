@@ -311,7 +311,7 @@ def slug(heading: str) -> str:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_files_that_are_named_exist(name: str):
-    folders = ("lib", "firmware", "examples", "tools", "boards", "host_tests")
+    folders = ("lib", "firmware", "examples", "tools", "dev", "boards", "host_tests")
     there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")}
     named = {each for each in re.findall(r"[\w*]+\.py\b", DOCUMENTS[name]) if "*" not in each}
     # A user's file, and MicroPython's

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from host_tests.support.embedded import TIMEOUT_S, Program
+from slotmq_dev.peers import mosquitto
 from slotmq_tools import micropython, passwd
 from slotmq_tools.certs import Authority
 from slotmq_tools.deploy import mqtt_client
-from slotmq_tools.dev.peers import mosquitto
 from slotmq_tools.errors import ToolError
 from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port

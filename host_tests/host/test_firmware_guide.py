@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from slotmq_dev.emulator import image
 from slotmq_tools import boards
-from slotmq_tools.dev.emulator import image
 
 GUIDE = (Path(__file__).parents[2] / "docs/firmware.md").read_text()
 

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 from websockets.sync.client import ClientConnection, connect
 
-from slotmq_tools.dev.peers import chromium
+from slotmq_dev.peers import chromium
 
 _WAIT_S = 60.0
 

@@ -3,7 +3,7 @@
 The tables are counted as the start itself counts them. All else was measured once, for a broker
 with MQTT 5.0 and without persistence; tests check the figures. How much more a journal takes,
 and how much less MQTT 3.1.1 alone, was measured for each board and is in its board.json
-(tools/dev/heap/tables_bytes.py).
+(dev/heap/tables_bytes.py).
 """
 
 from collections.abc import Collection
@@ -86,9 +86,7 @@ def native_code(board: boards.Board, records: bool = False) -> int:
         return 0
     sizes = native.in_folder(mpy.build(board.mpy_arch))
     optional = [
-        name
-        for name in sizes
-        if name.startswith((_JOURNAL_CODE, _RECORDER_CODE, native.WEB, native.LARGE))
+        name for name in sizes if name.startswith((_JOURNAL_CODE, _RECORDER_CODE, native.WEB))
     ]
     always = sum(size for name, size in sizes.items() if name not in optional)
     return always + (sizes[_RECORDER_CODE] if records else 0)

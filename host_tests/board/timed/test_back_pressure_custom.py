@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from host_tests.board.conftest import Deployed
-from slotmq_tools.dev.emulator import image
+from slotmq_dev.emulator import image
 
 from .pressure import measured
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import click
 
+from slotmq_dev.peers import mosquitto
 from slotmq_tools.codec import PUBLISH, PUBREL, Reader, two
-from slotmq_tools.dev.peers import mosquitto
 from slotmq_tools.ports import free_port
 
 from ...support.program import Run, conf

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.bench.meter import cpu_seconds
+from slotmq_dev.bench.meter import cpu_seconds
 
 from ..wire import codec
 from ..wire.process import PEER, BrokerProcess

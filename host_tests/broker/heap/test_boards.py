@@ -10,8 +10,8 @@ from host_tests.broker.wire.client import Client
 from host_tests.broker.wire.process import Program
 from host_tests.broker.wire5 import client as client5
 from host_tests.broker.wire5 import codec as codec5
+from slotmq_dev.heap.measure import limits_of
 from slotmq_tools import boards, micropython
-from slotmq_tools.dev.heap.measure import limits_of
 from slotmq_tools.micropython import MicroPython
 from slotmq_tools.pack import mpy, native
 from slotmq_tools.ports import free_port

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools import micropython
-from slotmq_tools.dev.heap import table
-from slotmq_tools.dev.heap.__main__ import PAGE_BOARDS
-from slotmq_tools.dev.heap.measure import (
+from slotmq_dev.heap import table
+from slotmq_dev.heap.__main__ import PAGE_BOARDS
+from slotmq_dev.heap.measure import (
     Measured,
     free_with_journal,
     free_with_raw_flash,
     limits_of,
     measure,
 )
+from slotmq_tools import micropython
 
 PAGE = Path(__file__).parents[3] / "docs/board.md"
 KB = 1024
@@ -133,7 +133,7 @@ def test_the_table_of_the_page_is_up_to_date() -> None:
     now = table.numbers(table.markdown([on_board(board) for board in PAGE_BOARDS]))
     written = table.numbers(table.read(PAGE))
     assert written.keys() == now.keys()
-    how = "python -m slotmq_tools.dev.heap --write docs/board.md"
+    how = "python -m slotmq_dev.heap --write docs/board.md"
     for row, value in now.items():
         assert abs(written[row] - value) <= max(64, value * 0.03), f"{row} is {value}: {how}"
 

@@ -2,9 +2,9 @@
 
 import time
 
+from slotmq_dev.heap.process import SERVE, Process
 from slotmq_tools import boards
 from slotmq_tools.deploy import mqtt_client
-from slotmq_tools.dev.heap.process import SERVE, Process
 
 BOARD = "RPI_PICO_W"
 LOADED = 12000  # bytes, at most, of modules that a CONNECT and a SUBSCRIBE load

@@ -3,7 +3,7 @@ of heap free."""
 
 import pytest
 
-from slotmq_tools.dev.heap.measure import free_with_recorder
+from slotmq_dev.heap.measure import free_with_recorder
 
 KB = 1024
 

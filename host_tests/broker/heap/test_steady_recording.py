@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slotmq_tools.dev.golden import decode
+from slotmq_dev.golden import decode
 
 from .traffic import BURST, Traffic
 from .watched import HEAP, Watched, assert_restored

@@ -2,9 +2,9 @@
 
 import pytest
 
+from slotmq_dev.heap import tables_bytes
+from slotmq_dev.heap.measure import limits_of
 from slotmq_tools import boards
-from slotmq_tools.dev.heap import tables_bytes
-from slotmq_tools.dev.heap.measure import limits_of
 
 # Two runs differ by the places of names and paths.
 NEAR = 0.02
@@ -17,6 +17,6 @@ def test_it_is_measured(name: str) -> None:
     found = tables_bytes.measure(name)
     for way, size in said.items():
         assert found[way] == pytest.approx(size, rel=NEAR), (
-            f"{way}: slotmq_tools.dev.heap --write-boards"
+            f"{way}: slotmq_dev.heap --write-boards"
         )
     assert limits_of(name).ram_bytes() < said[""], "the preset does not start"

@@ -10,8 +10,8 @@ from host_tests.broker.wire.client import Client
 from host_tests.broker.wire5 import codec as codec5
 from host_tests.broker.wire5.client import Client as Client5
 from slotmq.config import budget
+from slotmq_dev.heap.measure import limits_of, users_and_rules
 from slotmq_tools import passwd
-from slotmq_tools.dev.heap.measure import limits_of, users_and_rules
 
 from .test_presets import Deployed
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from slotmq_tools.dev.heap.process import Process
+from slotmq_dev.heap.process import Process
 
 SERVE = Path(__file__).with_name("serve_micropython.py")
 UNIT = Path(__file__).parents[1] / "unit/support"  # where the script's tables.py is

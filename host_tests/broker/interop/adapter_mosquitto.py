@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from slotmq_tools.dev.peers import mosquitto
+from slotmq_dev.peers import mosquitto
 
 from .moves5 import Adapter, Cannot, Connect, Message, Publish, Subscribe
 from .programs import TIMEOUT_S, pub

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from slotmq_tools.dev.peers import node
+from slotmq_dev.peers import node
 
 from .moves5 import Adapter, Cannot, Connect, Message, Publish, Subscribe
 from .programs import TIMEOUT_S

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from slotmq_tools.dev.peers import mosquitto, node
+from slotmq_dev.peers import mosquitto, node
 
 TIMEOUT_S = 10.0
 Answer = subprocess.CompletedProcess[bytes]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_dev.peers import mosquitto
 from slotmq_tools import passwd
-from slotmq_tools.dev.peers import mosquitto
 
 from ..wire.process import BrokerProcess
 from .programs import pub, succeed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.fuzz.canary import Canary
+from slotmq_dev.fuzz.canary import Canary
 
 from ...support.program import CONNECT
 from ..wire.codec import publish, subscribe

@@ -17,9 +17,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
+from slotmq_dev.peers import mosquitto
 from slotmq_tools import passwd
 from slotmq_tools.config.check import check
-from slotmq_tools.dev.peers import mosquitto
 
 from ...support.program import CONNECT, TIMEOUT_S, conf
 from ..wire import codec

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_dev.peers import mosquitto, python313
 from slotmq_tools.config.check import check
-from slotmq_tools.dev.peers import mosquitto, python313
 from slotmq_tools.ports import free_port
 
 from ...support.program import TIMEOUT_S, Run, conf

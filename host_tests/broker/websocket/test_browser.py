@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.peers import chromium, node
+from slotmq_dev.peers import chromium, node
 
 from ..interop.paho_client import Paho
 from .conftest import Web

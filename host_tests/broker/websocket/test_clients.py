@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from slotmq_tools.dev.peers import node
+from slotmq_dev.peers import node
 
 from ..interop.paho_client import Paho, Received
 from ..tls.client import ends

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.fuzz import TIGHT
-from slotmq_tools.dev.fuzz.canary import Canary
-from slotmq_tools.dev.fuzz.feeding import Feeder, feed_many
-from slotmq_tools.dev.fuzz.frames import Frames
-from slotmq_tools.dev.fuzz.link import Noticed
+from slotmq_dev.fuzz import TIGHT
+from slotmq_dev.fuzz.canary import Canary
+from slotmq_dev.fuzz.feeding import Feeder, feed_many
+from slotmq_dev.fuzz.frames import Frames
+from slotmq_dev.fuzz.link import Noticed
 from slotmq_tools.ports import free_port
 
 from ..wire.process import BrokerProcess

@@ -137,7 +137,7 @@ class BrokerProcess(Program):
 
     def _command(self) -> list[str]:
         if self.runtime == PEER:
-            from slotmq_tools.dev.peers import mosquitto
+            from slotmq_dev.peers import mosquitto
 
             return [*mosquitto.broker(), "-c", str(self.file)]
         run = [sys.executable, *self.program, "--runtime", self.runtime]

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from slotmq_dev.fuzz import TIGHT
+from slotmq_dev.fuzz.feeding import Feeder, feed_many
+from slotmq_dev.fuzz.inputs import CLEAN, Inputs, connect
+from slotmq_dev.fuzz.link import Noticed, extent, kept_client_id
 from slotmq_tools.codec import packet, section, string
-from slotmq_tools.dev.fuzz import TIGHT
-from slotmq_tools.dev.fuzz.feeding import Feeder, feed_many
-from slotmq_tools.dev.fuzz.inputs import CLEAN, Inputs, connect
-from slotmq_tools.dev.fuzz.link import Noticed, extent, kept_client_id
 
 from . import codec
 from .client import Client

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from slotmq_tools.dev.spec import statements
-from slotmq_tools.dev.spec.coverage import Coverage
-from slotmq_tools.dev.spec.statements import Statement
+from slotmq_dev.spec import statements
+from slotmq_dev.spec.coverage import Coverage
+from slotmq_dev.spec.statements import Statement
 
 STATEMENTS = {
     "A-1": Statement("A-1", "server", "wire", "the first"),
@@ -18,7 +18,7 @@ STATEMENTS = {
 
 
 def test_every_statement_that_binds_a_server_has_a_test_or_a_reason():
-    command = [sys.executable, "-m", "slotmq_tools.dev.spec", "--quiet"]
+    command = [sys.executable, "-m", "slotmq_dev.spec", "--quiet"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 

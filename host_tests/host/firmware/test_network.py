@@ -16,8 +16,8 @@ import pytest
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 from host_tests.broker.wire.process import BrokerProcess
+from slotmq_dev.golden import decode
 from slotmq_tools import micropython
-from slotmq_tools.dev.golden import decode
 from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from slotmq_tools.dev.apps import __main__ as command
-from slotmq_tools.dev.apps.applications import APPLICATIONS, Application
+from slotmq_dev.apps import __main__ as command
+from slotmq_dev.apps.applications import APPLICATIONS, Application
 
 
 def test_a_round_is_a_line_of_a_table() -> None:

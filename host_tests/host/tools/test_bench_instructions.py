@@ -7,8 +7,8 @@ import sys
 import click
 import pytest
 
-from slotmq_tools.dev.bench.instructions import BUDGETS, Count, faults, parse_log
-from slotmq_tools.dev.bench.sleeper import Sleeper
+from slotmq_dev.bench.instructions import BUDGETS, Count, faults, parse_log
+from slotmq_dev.bench.sleeper import Sleeper
 
 LOG = """\
 ==7== Command: micropython

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from slotmq_dev.bench.numbered import Flow, Series, Violation, read_numbers
 from slotmq_tools import codec
-from slotmq_tools.dev.bench.numbered import Flow, Series, Violation, read_numbers
 
 SIZE = len(codec.publish(4, b"t/0", bytes(16)))
 

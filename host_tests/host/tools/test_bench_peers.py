@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
-from slotmq_tools.dev.bench import brokers, page, results, tables, windows
-from slotmq_tools.dev.bench.__main__ import main
-from slotmq_tools.dev.bench.results import Cell, Results
+from slotmq_dev.bench import brokers, page, results, tables, windows
+from slotmq_dev.bench.__main__ import main
+from slotmq_dev.bench.results import Cell, Results
 from slotmq_tools.errors import ToolError
 
 LISTENS = (

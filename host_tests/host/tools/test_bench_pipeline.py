@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from slotmq_dev.bench import brokers, pipelined
+from slotmq_dev.bench.client import Client
+from slotmq_dev.bench.numbered import Flow, Series, Violation
+from slotmq_dev.bench.pipeline import Publisher, Subscriber
+from slotmq_dev.bench.pipelined import Shape
 from slotmq_tools import codec
-from slotmq_tools.dev.bench import brokers, pipelined
-from slotmq_tools.dev.bench.client import Client
-from slotmq_tools.dev.bench.numbered import Flow, Series, Violation
-from slotmq_tools.dev.bench.pipeline import Publisher, Subscriber
-from slotmq_tools.dev.bench.pipelined import Shape
 
 Ends = tuple[Client, socket.socket]
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from slotmq_tools.dev.bench.results import Cell, Results, Row, ratio
-from slotmq_tools.dev.bench.tables import all_tables, failures, number
-from slotmq_tools.dev.bench.targets import TARGETS, Target
-from slotmq_tools.dev.bench.workloads import WORKLOADS
+from slotmq_dev.bench.results import Cell, Results, Row, ratio
+from slotmq_dev.bench.tables import all_tables, failures, number
+from slotmq_dev.bench.targets import TARGETS, Target
+from slotmq_dev.bench.workloads import WORKLOADS
 
 
 def cell(*costs: float) -> Cell:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev import bootstrap
+from slotmq_tools import bootstrap
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,7 +23,7 @@ def bare(code: str, *words: object, stderr: int = subprocess.PIPE) -> str:
 
 
 def test_it_needs_no_package(tmp_path: Path) -> None:
-    bare("from tools.dev import bootstrap; sys.exit(bootstrap.main())", tmp_path / "venv")
+    bare("from tools import bootstrap; sys.exit(bootstrap.main())", tmp_path / "venv")
     assert (tmp_path / "venv/bin/pip").exists()
 
 

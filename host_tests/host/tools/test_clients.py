@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev import clients
-from slotmq_tools.dev.peers import mosquitto
+from slotmq_dev import clients
+from slotmq_dev.peers import mosquitto
 from slotmq_tools.errors import ToolError
 from slotmq_tools.ports import free_port
 

@@ -12,11 +12,11 @@ from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.config.policies import rows
 from slotmq.config.reload import reload
 from slotmq.config.settings import ConfError
+from slotmq_dev.keys import PAGE, written
 from slotmq_tools import boards
 from slotmq_tools.cli import main
 from slotmq_tools.config import keys
 from slotmq_tools.config.check import check, preset
-from slotmq_tools.dev.keys import PAGE, written
 
 HOST = preset("HOST")
 
@@ -209,7 +209,7 @@ class TestKeys:
         assert max(map(len, output.splitlines())) <= 100
 
     def test_the_documentation_has_the_same_tables(self) -> None:
-        """`python -m slotmq_tools.dev.keys` writes them."""
+        """`python -m slotmq_dev.keys` writes them."""
         text = PAGE.read_text()
         assert written(text) == text
 

@@ -1,10 +1,10 @@
-"""`python -m slotmq_tools.dev.emulator`: an emulated board, whose flash is in a folder."""
+"""`python -m slotmq_dev.emulator`: an emulated board, whose flash is in a folder."""
 
 from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.emulator import __main__ as emulated
+from slotmq_dev.emulator import __main__ as emulated
 from slotmq_tools.errors import ToolError
 
 

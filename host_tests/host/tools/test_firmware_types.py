@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.peers import stubs
+from slotmq_dev.peers import stubs
 
 FIRMWARE = Path(__file__).parents[3] / "firmware"
 BOARDS = FIRMWARE.parent / "boards"

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from slotmq_tools.dev import golden_journal
-from slotmq_tools.dev.golden_journal import FOLDER
+from slotmq_dev import golden_journal
+from slotmq_dev.golden_journal import FOLDER
 
 
 def test_the_broker_writes_the_golden_journals() -> None:
     made = golden_journal.make()
     assert len(made) == 4
     there = {name: (FOLDER / name).read_bytes() for name in made}
-    assert made == there, "python -m slotmq_tools.dev.golden_journal"
+    assert made == there, "python -m slotmq_dev.golden_journal"
 
 
 def test_every_golden_journal_is_read_by_a_test() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.heap import table
-from slotmq_tools.dev.heap.measure import Measured
+from slotmq_dev.heap import table
+from slotmq_dev.heap.measure import Measured
 from slotmq_tools.errors import ToolError
 from slotmq_tools.pack import mpy, native
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from slotmq_tools.dev import lanes
+from slotmq_dev import lanes
 
 ROOT = Path(__file__).parents[3]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.peers import mosquitto, node, valgrind
+from slotmq_dev.peers import mosquitto, node, valgrind
 
 
 @pytest.mark.parametrize("program", [mosquitto.publish, mosquitto.subscribe])

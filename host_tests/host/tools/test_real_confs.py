@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from slotmq_dev.peers import mosquitto
 from slotmq_tools.config.check import check
-from slotmq_tools.dev.peers import mosquitto
 
 HOME = """\
 # A server at home

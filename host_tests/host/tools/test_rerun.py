@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev import rerun
-from slotmq_tools.dev.rerun import Call, Outcome
+from slotmq_dev import rerun
+from slotmq_dev.rerun import Call, Outcome
 
 TESTS = """
 import os, pathlib, pytest

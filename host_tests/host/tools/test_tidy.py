@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_tools.dev.tidy import __main__ as tidy
-from slotmq_tools.dev.tidy import columns, consts, imports, source, viper
-from slotmq_tools.dev.tidy.source import Source
+from slotmq_dev.tidy import __main__ as tidy
+from slotmq_dev.tidy import columns, consts, imports, source, viper
+from slotmq_dev.tidy.source import Source
 
 
 def lib(module: str, text: str) -> Source:

@@ -8,7 +8,7 @@ from pathlib import Path
 from host_tests.broker.wire import codec
 from host_tests.broker.wire.client import Client
 from host_tests.support.program import Run, conf
-from slotmq_tools.dev.golden import decode
+from slotmq_dev.golden import decode
 from slotmq_tools.ports import free_port
 
 DEF, MESSAGE, EVENT, ANCHOR = 1, 2, 3, 4

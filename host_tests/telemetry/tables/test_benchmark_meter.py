@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from slotmq_tools.dev.bench_telemetry import _SAMPLE_S, Meter
+from slotmq_dev.bench_telemetry import _SAMPLE_S, Meter
 
 _WORKER_S = 1.0
 # As Spark's daemon does it: its workers end, and it is not told what they took.

@@ -6,7 +6,7 @@
 # the position of each as const(), under the name of its expression here: d.prev is _D_PREV, and a
 # local variable has its own in capitals. On CPython broker.tables are four tables, which
 # *_cpython.py unpack in this order, and fast_columns, which the fast path gets, is the broker
-# itself. `make lint` compares both with this file (tools/dev/tidy/columns.py).
+# itself. `make lint` compares both with this file (dev/tidy/columns.py).
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 

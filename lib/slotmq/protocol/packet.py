@@ -3,7 +3,7 @@
 #
 # MicroPython inlines a const() only within its own file, and only if its name begins with an
 # underscore. So each file repeats the few numbers that it uses, and `make lint` compares each copy
-# with this file (tools/dev/tidy). No module imports it, and no board gets it. Allocates nothing.
+# with this file (dev/tidy). No module imports it, and no board gets it. Allocates nothing.
 #
 # The packet record (new_packet() of fast/) is a flat array of ints that next_packet() fills for
 # each packet. Its offsets are those of the buffer that was scanned. They are valid until the

@@ -20,7 +20,7 @@ LIMITS = {"connections": 6, "sessions": 8, "subscriptions": 12, "messages": 24, 
 SNAPSHOT = 3840
 NEVER = 0x3FFFFFFF
 
-# What the scene of tools/dev/golden_journal.py stores.
+# What the scene of dev/golden_journal.py stores.
 NOTE = b"&\0\1a\0\1b"
 FIRST = (b"news/first", b"1st", 4, b"", 0, 0)
 N0 = (b"news/0", b"n0" * 20, 4, b"", 0, 0)

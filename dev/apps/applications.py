@@ -1,0 +1,279 @@
+"""The applications: where each comes from, how it is started, what it is asked and answers."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache as once
+from importlib.metadata import version as of_package
+from pathlib import Path
+
+from slotmq_tools import cache, micropython
+from slotmq_tools.errors import ToolError
+from slotmq_tools.fetch import debian
+from slotmq_tools.ports import free_port
+
+from ..peers import mosquitto, node
+from .broker import KEPT, Place
+from .home_assistant import CONFIG, ENTRY
+
+HERE = Path(__file__).parent
+_HOME_ASSISTANT = "2025.4.4"  # the last one for Python 3.13.0
+_FRONTEND = "home-assistant-frontend==20250411.0"  # without it it does not start
+_NODE_OF_ZIGBEE2MQTT = 22
+_DEVICES = 300  # of the larger house
+_MQTT_ASYNC = "micropython-mqtt-async==0.7b4"
+Start = tuple[list[str], dict[str, str]]  # a command line, and its environment
+
+
+@dataclass(frozen=True)
+class Application:
+    """One: how it is started there, and its version."""
+
+    name: str
+    start: Callable[[Place], Start]
+    version: Callable[[], str]
+    transports: tuple[str, ...] = ("plain", "tls", "wss")
+    request: tuple[str, str] = ("app/in", "round")
+    answer: tuple[str, str] = ("app/out", f"round {KEPT}")
+    seconds: float = 60
+
+
+def _environment(**more: str) -> dict[str, str]:
+    return {**os.environ, **more}
+
+
+def _python(library: str) -> Callable[[Place], Start]:
+    script = str(HERE / "echo_python.py")
+    return lambda place: ([sys.executable, script, library, *place.words], _environment())
+
+
+def _mosquitto(place: Place) -> Start:
+    words = [str(HERE / "echo_mosquitto.py"), str(place.port), place.words[1]]
+    return [sys.executable, *words, *mosquitto.subscribe(), "--", *mosquitto.publish()], {
+        **os.environ
+    }
+
+
+def _mosquitto_version() -> str:
+    done = subprocess.run([*mosquitto.broker(), "-h"], capture_output=True, text=True, check=False)
+    return done.stdout.split("\n")[0].split()[-1]
+
+
+def _mqttjs(place: Place) -> Start:
+    command, environment = node.command(HERE / "echo_mqttjs.cjs")
+    return [*command, *place.words], environment
+
+
+@once
+def _mqtt_async_folder() -> Path:
+    """Its module. It is a package for MicroPython's former installer: pip fetches and unpacks it,
+    and finds then that it is none of CPython's."""
+
+    def fill(target: Path) -> None:
+        options = [
+            "--quiet",
+            "--no-deps",
+            "--no-clean",
+            "--no-binary",
+            ":all:",
+            "--dest",
+            str(target),
+        ]
+        command = [sys.executable, "-m", "pip", "download", *options, _MQTT_ASYNC]
+        environment = _environment(TMPDIR=str(target))
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False
+        )
+        found = next(target.glob("*/*/mqtt_async.py"), None)
+        if found is None:
+            raise ToolError(f"it cannot be fetched: {done.stderr[-200:]}")
+        found.rename(target / found.name)
+        shutil.rmtree(found.parents[1])
+
+    return cache.folder(_MQTT_ASYNC.replace("==", "-"), fill)
+
+
+def _mqtt_async(place: Place) -> Start:
+    command = micropython.command(
+        32, 1024, HERE / "echo_mqtt_async_micropython.py", [str(place.port)]
+    )
+    return command, micropython.environment(_mqtt_async_folder(), HERE / "stubs")
+
+
+def _npm_version(folder: Path, name: str) -> str:
+    found: dict[str, str] = json.loads((folder / name / "package.json").read_text())
+    return found["version"]
+
+
+@once
+def _paho_c_unpacked() -> debian.Unpacked:
+    return debian.unpack(["python3.13", "libpaho-mqtt1.3"])
+
+
+def _paho_c(place: Place) -> Start:
+    found = _paho_c_unpacked()
+    library = found.root / "usr/lib" / found.arch.triplet / "libpaho-mqtt3cs.so.1"
+    python = found.command("usr/bin/python3.13")
+    return [*python, str(HERE / "echo_paho_c.py"), str(library), *place.words], _environment(
+        PYTHONHOME=str(found.root / "usr")
+    )
+
+
+def _paho_c_version() -> str:
+    libraries = _paho_c_unpacked().root.glob("usr/lib/*/libpaho-mqtt3cs.so.1.*")
+    return next(libraries).name.partition(".so.")[2]
+
+
+@once
+def _collectd_unpacked() -> debian.Unpacked:
+    return debian.unpack(["collectd-core", "libmosquitto1"])
+
+
+def _collectd(place: Place) -> Start:
+    found = _collectd_unpacked()
+    tls = f'CACert "{place.ca}"' if place.words[1] else ""
+    (place.folder / "collectd.conf").write_text(
+        f'BaseDir "{place.folder}"\nPIDFile "{place.folder}/pid"\nInterval 1\n'
+        f'TypesDB "{found.root}/usr/share/collectd/types.db"\n'
+        f'PluginDir "{found.root}/usr/lib/collectd"\nLoadPlugin mqtt\nLoadPlugin load\n'
+        f'<Plugin mqtt>\n<Publish "slotmq">\nHost "localhost"\nPort "{place.port}"\n'
+        f'Prefix "app/collectd"\nQoS 1\n{tls}\n</Publish>\n</Plugin>\n'
+    )
+    command = found.command("usr/sbin/collectd")
+    return [*command, "-f", "-C", str(place.folder / "collectd.conf")], _environment()
+
+
+def _collectd_version() -> str:
+    command = _collectd_unpacked().command("usr/sbin/collectd")
+    done = subprocess.run([*command, "-h"], capture_output=True, text=True, check=False)
+    return next(line for line in done.stdout.splitlines() if line[:8] == "collectd").split()[1][
+        :-1
+    ]
+
+
+def _node_red(place: Place) -> Start:
+    packages = node.packages(HERE / "package-nodered.json")
+    flow = (HERE / "flow.json").read_text()
+    flow = flow.replace("URL", place.url).replace('"CA"', json.dumps(place.words[1]))
+    if place.words[1]:
+        flow = flow.replace('"usetls": false', '"usetls": true')
+    nodes = [each for each in json.loads(flow) if place.words[1] or each["id"] != "tls1"]
+    (place.folder / "flow.json").write_text(json.dumps(nodes))
+    settings = 'module.exports = {uiPort: 0, uiHost: "127.0.0.1", httpAdminRoot: false};\n'
+    (place.folder / "settings.js").write_text(settings)
+    command, environment = node.command(
+        packages / "node-red/red.js", HERE / "package-nodered.json"
+    )
+    options = ["-u", str(place.folder), "-s", str(place.folder / "settings.js")]
+    return [*command, *options, str(place.folder / "flow.json")], environment
+
+
+def _zigbee2mqtt(place: Place, devices: int = 30) -> Start:
+    names = HERE / "package-zigbee2mqtt.json"
+    packages = node.packages(names, _NODE_OF_ZIGBEE2MQTT)
+    tls = f"  ca: {place.ca}\n" if place.words[1] else ""
+    (place.folder / "configuration.yaml").write_text(
+        f"version: 5\nmqtt:\n  server: {place.url}\n{tls}serial:\n  port: /dev/null\n"
+        "  adapter: zstack\nhomeassistant:\n  enabled: true\nfrontend:\n  enabled: false\n"
+        "onboarding: false\nadvanced:\n  network_key: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]\n"
+        "  log_output: [console]\n"
+    )
+    command, environment = node.command(
+        packages / "zigbee2mqtt/index.js", names, _NODE_OF_ZIGBEE2MQTT
+    )
+    fake = ["--require", str(HERE / "fake_herdsman.cjs")]
+    environment |= {
+        "ZIGBEE2MQTT_DATA": str(place.folder),
+        "Z2M_ONBOARD_NO_SERVER": "1",
+        "FAKE_DEVICES": str(devices),
+    }
+    return [command[0], *fake, *command[1:]], environment
+
+
+def _zigbee2mqtt_version() -> str:
+    folder = node.packages(HERE / "package-zigbee2mqtt.json", _NODE_OF_ZIGBEE2MQTT)
+    return _npm_version(folder, "zigbee2mqtt")
+
+
+@once
+def _home_assistant_python() -> Path:
+    """An environment with Home Assistant. ToolError: there is no Python 3.13."""
+
+    def fill(target: Path) -> None:
+        found = [str(each) for each in Path.home().glob(".pyenv/versions/3.13.*/bin/python3")]
+        python = next(iter(found), "") or shutil.which("python3.13")
+        if not python:
+            raise ToolError("it needs a Python 3.13")
+        pip = [str(target / "bin/python3"), "-m", "pip", "install", "--quiet"]
+        try:
+            subprocess.run([python, "-m", "venv", "--copies", str(target)], check=True)
+            names = [f"homeassistant=={_HOME_ASSISTANT}", "paho-mqtt==2.1.0", _FRONTEND]
+            subprocess.run([*pip, *names], check=True, capture_output=True)
+        except subprocess.CalledProcessError as error:
+            raise ToolError(f"it cannot be installed: {error}") from None
+
+    return cache.folder(f"homeassistant-{_HOME_ASSISTANT}", fill) / "bin/python3"
+
+
+def _home_assistant(place: Place) -> Start:
+    store = place.folder / ".storage"
+    store.mkdir()
+    data = {"broker": "localhost", "port": place.port, "client_id": "ha", "discovery": True}
+    if place.transport != "plain":
+        data |= {"certificate": (place.certs / "ca.crt").read_text()}
+    if place.transport == "wss":
+        data |= {"transport": "websockets", "ws_path": "/mqtt"}
+    (store / "core.config_entries").write_text(
+        json.dumps(ENTRY).replace('"DATA"', json.dumps(data))
+    )
+    (place.folder / "configuration.yaml").write_text(CONFIG.replace("PORT", str(free_port())))
+    words = ["-m", "homeassistant", "--config", str(place.folder), "--skip-pip"]
+    return [str(_home_assistant_python()), *words], _environment()
+
+
+_HEALTH = ("zigbee2mqtt/bridge/request/health_check", "{}")
+_EACH = ("plain", "tls", "ws", "wss")
+
+APPLICATIONS = (
+    Application("mosquitto_sub", _mosquitto, _mosquitto_version, ("plain", "tls")),
+    Application("paho", _python("paho"), lambda: of_package("paho-mqtt"), _EACH),
+    Application("aiomqtt", _python("aiomqtt"), lambda: of_package("aiomqtt"), _EACH),
+    Application("gmqtt", _python("gmqtt"), lambda: of_package("gmqtt"), ("plain", "tls")),
+    Application("mqtt_async", _mqtt_async, lambda: _MQTT_ASYNC.partition("==")[2], ("plain",)),
+    Application("MQTT.js", _mqttjs, lambda: _npm_version(node.packages(), "mqtt"), _EACH),
+    Application("Paho C", _paho_c, _paho_c_version),
+    Application(
+        "collectd",
+        _collectd,
+        _collectd_version,
+        ("plain", "tls"),
+        answer=("app/collectd/", ":"),
+    ),
+    Application(
+        "Node-RED",
+        _node_red,
+        lambda: _npm_version(node.packages(HERE / "package-nodered.json"), "node-red"),
+        seconds=120,
+    ),
+    Application(
+        "Zigbee2MQTT",
+        _zigbee2mqtt,
+        _zigbee2mqtt_version,
+        request=_HEALTH,
+        answer=("zigbee2mqtt/bridge/response/health_check", '"healthy":true'),
+        seconds=120,
+    ),
+    Application(
+        f"Zigbee2MQTT, {_DEVICES} devices",  # bridge/devices has 1.5 MB
+        lambda place: _zigbee2mqtt(place, _DEVICES),
+        _zigbee2mqtt_version,
+        request=_HEALTH,
+        answer=("zigbee2mqtt/bridge/devices", f"0x{0x158D0001 + _DEVICES:016x}"),
+        seconds=180,
+    ),
+    Application("Home Assistant", _home_assistant, lambda: _HOME_ASSISTANT, seconds=240),
+)
