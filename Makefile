@@ -48,7 +48,7 @@ RELEASES ?= trixie bookworm
 
 BIN := .venv/bin
 PACKAGES := .venv/packages
-HOST_CODE := tools dev boards host_tests
+HOST_CODE := tools dev telemetry boards host_tests conftest.py
 
 .PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-board nightly fresh apps emulated java bench bench-instructions lint format setup clean help
 
@@ -159,6 +159,18 @@ help:
 .venv/installed-%: .venv/installed
 	@echo "installing what $* needs into .venv ..."
 	@$(BIN)/pip install --quiet --editable '.[$*]'
+	@touch $@
+
+# The same of slotmq-telemetry and its extras
+.venv/installed-telemetry: .venv/installed telemetry/pyproject.toml
+	@echo "installing what slotmq-telemetry needs into .venv ..."
+	@$(BIN)/pip install --quiet --editable ./telemetry
+	@ln -sfn ../../telemetry/slotmq_telemetry $(PACKAGES)/slotmq_telemetry
+	@touch $@
+
+.venv/installed-java .venv/installed-bench-telemetry: .venv/installed-%: .venv/installed-telemetry
+	@echo "installing what $* needs into .venv ..."
+	@$(BIN)/pip install --quiet --editable './telemetry[$(*:bench-telemetry=bench)]'
 	@touch $@
 
 .venv/bin/pip:

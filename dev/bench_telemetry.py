@@ -24,9 +24,9 @@ import click
 import psutil
 from pyspark.sql import SparkSession
 
-from slotmq_tools.telemetry import bronze, build, session
-from slotmq_tools.telemetry.engine import Engine
-from slotmq_tools.telemetry.lake import Lake
+from slotmq_telemetry import bronze, build, session
+from slotmq_telemetry.engine import Engine
+from slotmq_telemetry.lake import Lake
 
 from . import bench_telemetry_data as data
 from . import bench_telemetry_fleet as fleet

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from slotmq_tools.harvest.manifest import NAME, Line, locked
-from slotmq_tools.telemetry.season import writer as w
+from slotmq_telemetry.harvest.manifest import NAME, Line, locked
+from slotmq_telemetry.season import writer as w
 
 SIZE = 65536
 BOARDS = 40

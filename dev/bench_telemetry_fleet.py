@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from slotmq_tools.harvest.manifest import Line, Segment, locked
-from slotmq_tools.telemetry import build, manifest
-from slotmq_tools.telemetry.engine import Engine
-from slotmq_tools.telemetry.lake import File, Lake
-from slotmq_tools.telemetry.schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
+from slotmq_telemetry import build, manifest
+from slotmq_telemetry.engine import Engine
+from slotmq_telemetry.harvest.manifest import Line, Segment, locked
+from slotmq_telemetry.lake import File, Lake
+from slotmq_telemetry.schemas import BRIDGED, BRONZE, GOLD, QUARANTINE, SILVER, Table
 
 SIZE = 65536
 Cost = Callable[[Callable[[], object]], Any]

@@ -1,6 +1,6 @@
 """`python -m slotmq_dev.lanes LANE...`: runs lanes of tests, see `make help`.
 
-A lane is one or two folders of host_tests. Tests that can run in parallel share a call of pytest.
+A lane is one or two folders. Tests that can run in parallel share a call of pytest.
 Spark, which is one process, and the emulated boards have their own calls.
 """
 
@@ -12,16 +12,19 @@ import click
 from . import rerun
 from .rerun import Call
 
-TESTS = Path("host_tests")
 CACHE = Path("build/lanes")
 
-SIDE_BY_SIDE = {"broker": ("broker", "sim"), "host": ("host",), "telemetry": ("telemetry",)}
+SIDE_BY_SIDE = {
+    "broker": ("host_tests/broker", "host_tests/sim"),
+    "host": ("host_tests/host",),
+    "telemetry": ("telemetry/tests",),
+}
 
 APART = (
     "-o",
     "addopts=-ra --strict-markers --strict-config",
 )  # without the --ignore of pyproject.toml
-SPARK = Call("spark", (*APART, "--timeout", "300", "-W", "default", "host_tests/telemetry/spark"))
+SPARK = Call("spark", (*APART, "--timeout", "300", "-W", "default", "telemetry/tests/spark"))
 BOARD = (*APART, "--timeout", "900")
 # Each file has its own emulated board. The tests mostly wait, so they run in parallel, except
 # those that measure time.
@@ -37,7 +40,7 @@ NAMES = (*SIDE_BY_SIDE, "board")
 
 def calls(lanes: tuple[str, ...], which: str) -> list[Call]:
     """The calls of pytest for these lanes, with the tests of this mark."""
-    paths = [str(TESTS / name) for lane in lanes for name in SIDE_BY_SIDE.get(lane, ())]
+    paths = [name for lane in lanes for name in SIDE_BY_SIDE.get(lane, ())]
     found = [Call("core", tuple(paths), ("-n", "3"))] if paths else []
     found += [call for lane in lanes for call in OWN_CALLS.get(lane, ())]
     return [Call(call.name, ("-m", which, *call.options), call.workers) for call in found]

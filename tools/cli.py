@@ -6,6 +6,7 @@ The default command is `run`: `slotmq -c FILE -p 1884 -v -d` works as it does wi
 import os
 import sys
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,15 @@ _LATER = {
     "certs": ("certs", "certs", "certs"),
     "config": ("config.command", "config", "deploy"),
     "deploy": ("deploy.commands", "deploy", "deploy"),
-    "harvest": ("harvest.command", "harvest", "deploy"),
     "logs": ("deploy.commands", "logs", "deploy"),
     "passwd": ("passwd_command", "change_password", "deploy"),
     "sim": ("scenario.command", "sim", "sim"),
     "status": ("deploy.status", "status", "deploy"),
-    "telemetry": ("telemetry.command", "telemetry", "telemetry"),
 }
+# Commands of another distribution, entry points of this group
+_DISTRIBUTION = "slotmq-telemetry"
+_GROUP = "slotmq.commands"
+_OF_TELEMETRY = ("harvest", "telemetry")
 # MicroPython starts with the least, and counts the bits of its heap in 32 bits.
 HEAP_KB = (16, 262144)
 
@@ -52,16 +55,21 @@ class _Slotmq(click.Group):
         return super().parse_args(ctx, args if args and args[0] in own else [_RUN, *args])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *_LATER})
+        return sorted({*super().list_commands(ctx), *_LATER, *_OF_TELEMETRY})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _LATER:
-            return super().get_command(ctx, name)
-        module, function, extra = _LATER[name]
+        if name not in self.list_commands(ctx):
+            return None
         try:
-            found = getattr(import_module(f".{module}", __package__), function)
+            if name in _OF_TELEMETRY:
+                found = _installed(name)
+            elif name in _LATER:
+                module, function, _ = _LATER[name]
+                found = getattr(import_module(f".{module}", __package__), function)
+            else:
+                found = super().get_command(ctx, name)
         except ModuleNotFoundError as error:
-            return _missing(name, error, extra)
+            return _missing(name, error)
         assert isinstance(found, click.Command)
         return found
 
@@ -77,19 +85,27 @@ class _Slotmq(click.Group):
             raise click.ClickException(shown(f"{where}{error.strerror or error}")) from None
         except ModuleNotFoundError as error:
             name = ctx.invoked_subcommand or _RUN
-            _, _, extra = _LATER.get(name, ("", "", "deploy"))
-            raise click.ClickException(f"slotmq {name} {_needs(error, extra)}") from None
+            raise click.ClickException(f"slotmq {name} {_needs(name, error)}") from None
 
 
-def _needs(error: ModuleNotFoundError, extra: str) -> str:
-    if (error.name or "").startswith("slotmq"):
+def _installed(name: str) -> Any:
+    for point in entry_points(group=_GROUP, name=name):
+        return point.load()
+    raise ModuleNotFoundError(name=_DISTRIBUTION)
+
+
+def _needs(name: str, error: ModuleNotFoundError) -> str:
+    if (error.name or "").startswith("slotmq") and error.name != _DISTRIBUTION:
         raise error
+    if name in _OF_TELEMETRY:
+        return f"needs {error.name}: pip install {_DISTRIBUTION}"
+    _, _, extra = _LATER.get(name, ("", "", "deploy"))
     return f"needs {error.name}: pip install 'slotmq[{extra}]'"
 
 
-def _missing(name: str, error: ModuleNotFoundError, extra: str) -> click.Command:
+def _missing(name: str, error: ModuleNotFoundError) -> click.Command:
     # A command whose packages are not installed says which ones.
-    text = _needs(error, extra)
+    text = _needs(name, error)
 
     def refuse(words: tuple[str, ...]) -> None:
         raise ToolError(f"slotmq {name} {text}")

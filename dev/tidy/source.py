@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-FOLDERS = ("lib", "boards", "firmware", "examples", "tools", "dev", "host_tests")
+FOLDERS = ("lib", "boards", "firmware", "examples", "tools", "dev", "telemetry", "host_tests")
 LIBRARY = "lib/slotmq/"
 
 

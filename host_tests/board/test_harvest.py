@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from host_tests.telemetry.conftest import Folder, identities, recorder
+from slotmq_telemetry.harvest import segments as segment
 from slotmq_tools.deploy.repl import Repl
-from slotmq_tools.harvest import segments as segment
+from telemetry.tests.conftest import Folder, identities, recorder
 
 from .conftest import Deployed
 

@@ -35,10 +35,14 @@ DOCUMENTS = {
     "lib/DESIGN.md": DESIGN,
     "SECURITY.md": SECURITY,
     **{f"docs/{name}": text for name, text in PAGES.items()},
+    **{
+        f"telemetry/{path.name}": path.read_text()
+        for path in sorted((ROOT / "telemetry").glob("*.md"))
+    },
 }
 LINKING = [
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "docs/*.md", "lib/*.md", "boards/*/*.md")
+    for pattern in ("*.md", "docs/*.md", "lib/*.md", "boards/*/*.md", "telemetry/*.md")
     for path in sorted(ROOT.glob(pattern))
 ]
 LONGEST_README = 200
@@ -311,7 +315,7 @@ def slug(heading: str) -> str:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_files_that_are_named_exist(name: str):
-    folders = ("lib", "firmware", "examples", "tools", "dev", "boards", "host_tests")
+    folders = ("lib", "firmware", "examples", "tools", "dev", "telemetry", "boards", "host_tests")
     there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")}
     named = {each for each in re.findall(r"[\w*]+\.py\b", DOCUMENTS[name]) if "*" not in each}
     # A user's file, and MicroPython's

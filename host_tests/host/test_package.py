@@ -41,7 +41,7 @@ def test_a_firmware_freezes_the_same_files(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_all_files_name_the_same_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    changes = (LIB / "CHANGELOG.md").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
     assert PACKAGE["version"] == project["version"] == slotmq.__version__
     assert f"## {slotmq.__version__}" in changes
 

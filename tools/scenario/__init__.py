@@ -14,6 +14,6 @@ If the power fails, a new broker is restored from the journal.
     usage           peaks of tables, first limit    refusal         refused by which setting
     wear            the journal's flash             outcome         the result as numbers
     report          the result as text              picture         the result as PNG or HTML
-    batch           many seeds and limits           on_spark        a batch on a cluster
+    batch           many seeds and limits (on a cluster: slotmq_telemetry.simulations)
     batch_command   `slotmq sim --spark`
 """

@@ -1,18 +1,16 @@
-"""Many runs of the simulator: several seeds, and for a scenario a grid of limits.
+"""Many runs of a scenario: several seeds, and a grid of limits.
 
-Each run gives a row of COLUMNS, the same on every machine (on_spark.py: on executors). For a run
-that failed, failures() prints the command that repeats it.
+Each run gives a row of COLUMNS, the same on every machine. For a run that failed, failures()
+prints the command that repeats it.
 """
 
 from __future__ import annotations
 
-import gc
 import itertools
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module, util
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from slotmq.config.capacities import fields
@@ -26,15 +24,13 @@ COLUMNS = {
     "seed": "long", "point": "long", "failure": "string", "trace": "string", "due": "long",
     "delivered": "long", "lost": "long", "late": "long", "ram": "long", "first": "string",
 }  # fmt: skip
-_STEPS = 100
-_COLLECT = 8  # seeds between two garbage collections
 Row = dict[str, Any]
 
 
 class Work(NamedTuple):
     """What all runs have in common; it is sent to the executors."""
 
-    text: str | None  # of the scenario; None: run the seeds that test the broker itself
+    text: str  # of the scenario
     board: str | None
     grid: tuple[dict[str, int], ...]
 
@@ -61,35 +57,27 @@ def grid(texts: Sequence[str]) -> tuple[dict[str, int], ...]:
 
 def check(work: Work) -> None:
     """Raise ToolError before anything is sent to executors."""
-    if work.text is None:
-        if util.find_spec("host_tests") is None:
-            raise ToolError(
-                "give a SCENARIO: the broker's own seeds need a clone of the repository"
-            )
-        return
     for point in work.grid:
         broker_config.make(_scenario(work, 0, point))
 
 
 def run(work: Work, jobs: Sequence[tuple[int, int]]) -> Iterator[Row]:
     """A row for each (seed, point of the grid); an exception becomes a row with a failure."""
-    run_one: Callable[[Work, int, int], Row] = _of_broker if work.text is None else _of_scenario
     for seed, point in jobs:
         row: Row = dict.fromkeys(COLUMNS) | {"seed": seed, "point": point}
         try:
-            yield row | run_one(work, seed, point)
+            yield row | _run_one(work, seed, point)
         except Exception as error:
             yield row | {"failure": f"{type(error).__name__}: {error}"}
 
 
 def _scenario(work: Work, seed: int, point: dict[str, int]) -> Any:
-    assert work.text is not None
     limits = tomllib.loads(work.text).get("limits", {}) | point
     overrides: dict[str, Any] = {"seed": seed} | ({"limits": limits} if limits else {})
     return read_text(work.text, **overrides, **({"board": work.board} if work.board else {}))
 
 
-def _of_scenario(work: Work, seed: int, point: int) -> Row:
+def _run_one(work: Work, seed: int, point: int) -> Row:
     from .outcome import simulate
 
     outcome = simulate(_scenario(work, seed, work.grid[point]), lambda _percent: None)
@@ -97,17 +85,6 @@ def _of_scenario(work: Work, seed: int, point: int) -> Row:
     row |= {"lost": sum(outcome.causes.values()), "ram": outcome.ram_bytes}
     first = outcome.hits[0].limit if outcome.hits else ""
     return row | {"trace": outcome.trace, "first": first}
-
-
-def _of_broker(_work: Work, seed: int, _point: int) -> Row:
-    simulator = import_module("host_tests.sim.run")
-    if gc.isenabled():  # modules stay; each seed leaves some MB of garbage
-        gc.freeze()
-        gc.disable()
-    if seed % _COLLECT == 0:
-        gc.collect()
-    result = simulator.run(seed, _STEPS)
-    return {"failure": result.failure, "trace": result.hash}
 
 
 def failures(rows: Sequence[Row], work: Work, file: str) -> Iterator[str]:
@@ -124,8 +101,6 @@ def _named(work: Work, row: Row) -> str:
 
 
 def _replay(seed: int, work: Work, file: str) -> str:
-    if work.text is None:
-        return f"python -m host_tests.sim --first {seed} --seeds 1 --steps {_STEPS}"
     board = f" --board {work.board}" if work.board else ""
     return f"slotmq sim {file} --seed {seed}{board}"
 

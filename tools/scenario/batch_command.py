@@ -6,40 +6,48 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import click
 
-from . import batch, on_spark
+from ..errors import ToolError
+from . import batch
 from .read import BadScenario
 
 _SHOWN = 10  # failures
 
 
 def run_batch(
-    file: Path | None, board: str | None, master: str, seeds: str, grid: Sequence[str],
+    file: Path, board: str | None, master: str, seeds: str, grid: Sequence[str],
     *, as_json: bool,
 ) -> None:  # fmt: skip
     """Run all seeds; the exit status is 1 if a run failed."""
     numbers = batch.seeds(seeds)
-    if file is None and (board or grid):
-        raise click.UsageError("--board and --grid go with a SCENARIO")
     try:
-        text = None if file is None else file.read_text()
-        work = batch.Work(text, board, batch.grid(grid))
+        work = batch.Work(file.read_text(), board, batch.grid(grid))
         batch.check(work)
     except (OSError, UnicodeDecodeError, BadScenario) as error:
         click.echo(f"Error: {file}: {error}", err=True)
         sys.exit(2)
     start = time.monotonic()
-    rows = on_spark.rows(master, work, numbers)
+    rows = _on_spark(master, work, numbers)
     took = time.monotonic() - start
     click.echo(f"{len(rows):,} runs in {took:.0f} s, {len(rows) / took:.1f} per second", err=True)
     if as_json:
         click.echo(json.dumps({"grid": work.grid, "runs": rows}, indent=2))
-    elif file is not None:
+    else:
         _print_table(*batch.capacity(rows, work))
     _print_failures(rows, work, str(file))
+
+
+def _on_spark(master: str, work: batch.Work, numbers: range) -> list[batch.Row]:
+    try:
+        simulations = import_module("slotmq_telemetry.simulations")
+    except ModuleNotFoundError:
+        raise ToolError("--spark needs Spark: `pip install slotmq-telemetry`") from None
+    found: list[batch.Row] = simulations.rows(master, work, numbers)
+    return found
 
 
 def _print_table(head: list[str], rows: list[list[str]]) -> None:

@@ -59,16 +59,17 @@ def sim(
     `slotmq sim --example > my.toml` writes a longer example.
 
     With --spark MASTER --seeds A..B a cluster runs the scenario with each seed and each
-    combination of the limits in --grid, and prints a table of the results. Without a SCENARIO,
-    in a clone of the repository, it runs the seeds that test the broker itself.
+    combination of the limits in --grid, and prints a table of the results.
     """
     from . import run
 
     if master is not None:
         from . import batch_command
 
-        if seeds is None or seed is not None or out is not None:
-            raise click.UsageError("--spark goes with --seeds A..B, not with --seed or --out")
+        if file is None or seeds is None or seed is not None or out is not None:
+            raise click.UsageError(
+                "--spark goes with a SCENARIO and --seeds A..B, not with --seed or --out"
+            )
         batch_command.run_batch(file, board, master, seeds, grid, as_json=as_json)
         return
     if seeds is not None or grid:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from slotmq_telemetry.season import writer
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import backup, backup_folder, repl
-from slotmq_tools.telemetry.season import writer
 
 from .fake_repl import probe
 from .hostile_board import FOREVER, hostile

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from slotmq_telemetry.harvest import network
 from slotmq_tools.cli import main
 from slotmq_tools.deploy import mqtt_client
 from slotmq_tools.errors import ToolError
-from slotmq_tools.harvest import network
 
 from .test_hostile_board import ended_well
 

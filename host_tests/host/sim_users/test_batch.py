@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from slotmq_telemetry import simulations
 from slotmq_tools import cli
 from slotmq_tools.errors import ToolError
-from slotmq_tools.scenario import batch, on_spark
+from slotmq_tools.scenario import batch
 from slotmq_tools.scenario.batch import Row, Work
 
 CROWD = """
@@ -70,20 +71,13 @@ def test_a_run_does_not_depend_on_the_others() -> None:
     assert alone[0] == runs(work, range(1, 3))[3]
 
 
-def test_a_seed_of_the_broker_has_its_trace() -> None:
-    from host_tests.sim.run import run
-
-    (row,) = batch.run(Work(None, None, ({},)), [(17, 0)])
-    assert row["failure"] is None and row["trace"] == run(17).hash
-
-
 def test_a_failure_is_shown_with_its_seed_and_a_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = [dict.fromkeys(batch.COLUMNS) | {"seed": 7, "point": 0, "failure": "AssertionError: x"}]
-    lines = list(batch.failures(rows, Work(None, None, ({},)), ""))
+    lines = list(batch.failures(rows, Work(CROWD, None, ({},)), "crowd.toml"))
     assert lines[0] == "seed 7: AssertionError: x"
-    assert lines[1].split()[3:7] == ["--first", "7", "--seeds", "1"]
+    assert lines[1].split() == ["slotmq", "sim", "crowd.toml", "--seed", "7"]
 
 
 def sim(*args: object) -> tuple[int, str]:
@@ -96,12 +90,12 @@ def test_the_command_prints_the_table_and_ends_with_1_where_a_run_failed(
 ) -> None:
     file = tmp_path / "crowd.toml"
     file.write_text(CROWD)
-    monkeypatch.setattr(on_spark, "rows", lambda _master, work, seeds: runs(work, seeds))
+    monkeypatch.setattr(simulations, "rows", lambda _master, work, seeds: runs(work, seeds))
     status, output = sim(file, "--spark", "local", "--seeds", "1..2", "--grid", "connections=3,4")
     assert status == 0 and "delivered %" in output and "no run" in output
     broken = [dict.fromkeys(batch.COLUMNS) | {"seed": 1, "point": 0, "failure": "E: x"}]
-    monkeypatch.setattr(on_spark, "rows", lambda *_: broken)
-    status, output = sim("--spark", "local", "--seeds", "1..1")
+    monkeypatch.setattr(simulations, "rows", lambda *_: broken)
+    status, output = sim(file, "--spark", "local", "--seeds", "1..1")
     assert status == 1 and "seed 1: E: x" in output and "1 of 1" in output
 
 
@@ -112,5 +106,5 @@ def test_errors_are_reported_before_anything_is_sent(tmp_path: Path) -> None:
     assert status == 2 and "limits.connections" in output
     assert sim(file, "--seeds", "1..2")[0] == 2
     assert sim(file, "--spark", "local")[0] == 2
-    assert sim("--spark", "local", "--seeds", "1..2", "--board", "HOST")[0] == 2
+    assert sim("--spark", "local", "--seeds", "1..2")[0] == 2
     assert sim(tmp_path / "none.toml", "--spark", "local", "--seeds", "1..2")[0] == 2

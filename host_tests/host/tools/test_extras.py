@@ -48,7 +48,6 @@ def test_the_others_work_without_extras(words: list[str]) -> None:
         (["deploy", "--board", "RPI_PICO_W"], "deploy"),
         (["logs"], "deploy"),
         (["sim", "x.toml"], "sim"),
-        (["telemetry", "demo", "x"], "telemetry"),
     ],
 )
 def test_a_command_says_which_extra_it_needs(words: list[str], extra: str) -> None:

@@ -1,0 +1,1 @@
+"""Recordings become tables; a distribution of its own, `slotmq-telemetry`."""
