@@ -30,11 +30,16 @@ README = (ROOT / "README.md").read_text()
 DESIGN = (ROOT / "lib/DESIGN.md").read_text()
 SECURITY = (ROOT / "SECURITY.md").read_text()
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+DECISIONS = {
+    f"docs/decisions/{path.name}": path.read_text()
+    for path in sorted((ROOT / "docs/decisions").glob("*.md"))
+}
 DOCUMENTS = {
     "README.md": README,
     "lib/DESIGN.md": DESIGN,
     "SECURITY.md": SECURITY,
     **{f"docs/{name}": text for name, text in PAGES.items()},
+    **DECISIONS,
     **{
         f"telemetry/{path.name}": path.read_text()
         for path in sorted((ROOT / "telemetry").glob("*.md"))
@@ -42,10 +47,10 @@ DOCUMENTS = {
 }
 LINKING = [
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "docs/*.md", "lib/*.md", "boards/*/*.md", "telemetry/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "lib/*.md", "boards/*/*.md", "telemetry/*.md")
     for path in sorted(ROOT.glob(pattern))
 ]
-LONGEST_README = 200
+LONGEST = {"README.md": 200, "lib/DESIGN.md": 600, **dict.fromkeys(DECISIONS, 60)}  # lines
 MAKEFILE = (ROOT / "Makefile").read_text()
 HEAP_KB = 160  # a Pico W's
 LOG_TYPES = ("error", "warning", "notice", "information")
@@ -165,8 +170,9 @@ def test_the_code_of_the_page_about_a_library_runs(start, number: int):
     start(as_a_library()[number].replace("1883", str(free_port()))).finish()
 
 
-def test_the_readme_is_short():
-    assert len(README.splitlines()) <= LONGEST_README
+@pytest.mark.parametrize("name", LONGEST)
+def test_a_document_stays_short(name: str):
+    assert len(DOCUMENTS[name].splitlines()) <= LONGEST[name]
 
 
 # Commands
@@ -328,9 +334,19 @@ def test_each_defence_names_tests_that_exist():
     assert [each for each in named if not (ROOT / "host_tests" / each).exists()] == []
 
 
+def test_the_design_links_each_decision():
+    assert set(re.findall(r"\(\.\./(docs/decisions/[\w-]+\.md)\)", DESIGN)) == set(DECISIONS)
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_decision_says_what_why_and_what_was_given_up(name: str):
+    found = re.findall(r"\*\*(Decided|Why|Given up)\b", DECISIONS[name])
+    assert {*found} == {"Decided", "Why", "Given up"}
+
+
 def test_tests_that_are_named_exist():
     text = "\n".join(path.read_text() for path in (ROOT / "host_tests").rglob("*.py"))
-    for name in re.findall(r"`((?:test_|Test)\w+)`", DESIGN):
+    for name in re.findall(r"`((?:test_|Test)\w+)`", "\n".join([DESIGN, *DECISIONS.values()])):
         assert re.search(rf"^\s*(?:def|class) {name}\b", text, re.MULTILINE), name
 
 
