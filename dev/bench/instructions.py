@@ -145,7 +145,7 @@ BUDGETS = {
     "qos0-size-limit": replace(_with("message_size_limit 100000", 0), at_most=Count(8_520, 0.1)),
     "qos1-size-limit": replace(_with("message_size_limit 100000", 1), at_most=Count(26_000, 0.5)),
     # Settings for which something must look at each packet, the journal without and with promises
-    "qos0-v5-recorded": Budget(_pair(0, 100, 5), 30, Count(8_520, 0.1), RECORDING),
+    "qos0-v5-recorded": Budget(_pair(0, 100, 5), 30, Count(21_000, 0.2), RECORDING),
     "qos0-queue": replace(_with("queue_qos0_messages true", 0), at_most=Count(8_520, 0.1)),
     "qos0-upgrade": _with("upgrade_outgoing_qos true", 0),
     "qos0-duplicates": _with("allow_duplicate_messages true", 0),
