@@ -1,8 +1,8 @@
 """The command `slotmq` and everything else that runs on the host.
 
     cli.py, entry.py        the command line; one folder for each larger command:
-    run/ deploy/ harvest/ journal/ scenario/ telemetry/
-                            `slotmq run`, `deploy`, `harvest`, `inspect`, `sim`, `telemetry`
+    run/ deploy/ journal/ scenario/
+                            `slotmq run`, `deploy`, `inspect`, `sim`
     passwd.py               `slotmq passwd`
     pack/                   packs and compiles the broker for a board
     sim/                    simulated sockets, flash and clock

@@ -28,5 +28,7 @@ live
     live.py            harvests again and again, and makes tables of what has come
 Spark
     session.py, cluster.py, submit.py   session, executors, spark-submit
+    simulations.py     `slotmq sim --spark`
+harvest/               `slotmq harvest`
 season/                recordings of simulated boards, for the demo and tests
 """
