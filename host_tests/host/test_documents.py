@@ -4,6 +4,7 @@ Names of tests, files, settings, policies, make targets and options are looked u
 """
 
 import ast
+import importlib.util
 import re
 import shlex
 import signal
@@ -28,6 +29,7 @@ from ..broker.wire.process import Program
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 DESIGN = (ROOT / "lib/DESIGN.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 SECURITY = (ROOT / "SECURITY.md").read_text()
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
 DECISIONS = {
@@ -37,6 +39,7 @@ DECISIONS = {
 DOCUMENTS = {
     "README.md": README,
     "lib/DESIGN.md": DESIGN,
+    "CONTRIBUTING.md": CONTRIBUTING,
     "SECURITY.md": SECURITY,
     **{f"docs/{name}": text for name, text in PAGES.items()},
     **DECISIONS,
@@ -50,7 +53,13 @@ LINKING = [
     for pattern in ("*.md", "docs/**/*.md", "lib/*.md", "boards/*/*.md", "telemetry/*.md")
     for path in sorted(ROOT.glob(pattern))
 ]
-LONGEST = {"README.md": 200, "lib/DESIGN.md": 600, **dict.fromkeys(DECISIONS, 60)}  # lines
+LONGEST = {  # lines
+    "README.md": 200,
+    "lib/DESIGN.md": 600,
+    "CONTRIBUTING.md": 150,
+    "docs/glossary.md": 60,
+    **dict.fromkeys(DECISIONS, 60),
+}
 MAKEFILE = (ROOT / "Makefile").read_text()
 HEAP_KB = 160  # a Pico W's
 LOG_TYPES = ("error", "warning", "notice", "information")
@@ -59,7 +68,7 @@ CLIENTS = {"mosquitto_pub", "mosquitto_sub"}
 OTHERS = {
     *CLIENTS,
     *(f".venv/bin/{name}" for name in CLIENTS),
-    *("mpremote", ".venv/bin/python", ".venv/bin/pip", "pip", "export", "aws"),
+    *("mpremote", "pre-commit", ".venv/bin/python", ".venv/bin/pip", "pip", "export", "aws"),
 }
 
 
@@ -179,7 +188,8 @@ def test_a_document_stays_short(name: str):
 
 
 def test_make_has_the_targets_and_variables_in_the_documents():
-    targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
+    rules = re.findall(r"^([\w -]+):", MAKEFILE, re.MULTILINE)
+    targets = {name for rule in rules for name in rule.split()}
     variables = set(re.findall(r"^(\w+) \?=", MAKEFILE, re.MULTILINE))
     called = [words[1:] for words in lines("sh") if words[0] == "make"]
     called += [
@@ -326,6 +336,32 @@ def test_files_that_are_named_exist(name: str):
     named = {each for each in re.findall(r"[\w*]+\.py\b", DOCUMENTS[name]) if "*" not in each}
     # A user's file, and MicroPython's
     assert named - there <= {"main.py", "_boot.py", "makemanifest.py"}
+
+
+def test_the_recipes_name_paths_modules_and_names_that_exist():
+    folders = [ROOT / "lib", ROOT / "tools", ROOT / "host_tests"]
+    files = [ROOT / "conftest.py", *(path for each in folders for path in each.rglob("*.py"))]
+    code = "\n".join(path.read_text() for path in files)
+    paths = re.findall(
+        r"(?:^|[` ])((?:lib|dev|tools|boards|host_tests|docs)/[\w/.]*\w)", CONTRIBUTING
+    )
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    modules = set(re.findall(r"-m ((?:slotmq_dev|host_tests)[\w.]*)", CONTRIBUTING))
+    assert len(modules) > 4
+    assert [name for name in modules if importlib.util.find_spec(name) is None] == []
+    names = re.findall(r"`(_?[A-Z]+_[A-Z_]+|_?[a-z]\w+\(\)|[A-Z]{5,})", CONTRIBUTING)
+    assert len(names) > 20
+    for name in {each.removesuffix("()") for each in names} - {"_NAME", "_LAST"}:
+        assert re.search(rf"\b{name}\b", code), name
+
+
+def test_the_files_of_the_glossary_are_where_it_says():
+    rows = [cells(line) for line in PAGES["glossary.md"].splitlines() if line[:2] == "| "][1:]
+    assert [row[0].lower() for row in rows] == sorted(row[0].lower() for row in rows)
+    named = [path for row in rows for path in re.findall(r"\b\w+/\w+\.py", row[-1])]
+    there = {f"{path.parent.name}/{path.name}" for path in ROOT.glob("*/**/*.py")}
+    assert [path for path in named if path not in there] == []
 
 
 def test_each_defence_names_tests_that_exist():
