@@ -1,6 +1,7 @@
 """The facts of each board, and that the broker compiles for it."""
 
 import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from slotmq.journal.medium_flash import FlashMedium
 from slotmq_tools import boards
 from slotmq_tools.errors import ToolError
 from slotmq_tools.pack import mpy
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_names() -> None:
@@ -23,6 +26,19 @@ def test_names() -> None:
         "RPI_PICO_W",
         "W5500_EVB_PICO",
     ]
+
+
+def test_each_board_is_in_the_wheel_and_in_the_tables_of_boards() -> None:
+    folders = {path.parent.name for path in (ROOT / "boards").glob("*/limits.py")}
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "packages"
+    ]
+    assert {f"slotmq_boards.{name}" for name in folders} | {"slotmq_boards"} == {
+        name for name in packages if name.startswith("slotmq_boards")
+    }
+    for page in ("README.md", "docs/board.md"):
+        listed = re.findall(r"^\| \[(\w+)\]\(.*boards/", (ROOT / page).read_text(), re.MULTILINE)
+        assert sorted(listed) == [name for name in boards.names() if boards.load(name).mpy_arch]
 
 
 @pytest.mark.parametrize("name", boards.names())
@@ -52,7 +68,7 @@ class Region:
 
 @pytest.mark.parametrize("name", [name for name in boards.names() if boards.load(name).mpy_arch])
 def test_a_boards_readme_tells_how_many_blocks_a_journal_takes(name: str) -> None:
-    page = (Path(__file__).parents[3] / "boards" / name / "README.md").read_text()
+    page = (ROOT / "boards" / name / "README.md").read_text()
     told = re.search(r"takes at least ([\d,]+) blocks", page)
     assert told, page
     least = int(told[1].replace(",", ""))
