@@ -14,6 +14,7 @@
 ## make test-broker         the lane of the broker: unit tests, and those over the wire
 ## make test-host           the lane of what runs on computers: the command and its tools
 ## make test-telemetry      the lane of recordings, and of their harvest
+## make test-spark          the lane of the tables that Spark makes
 ## make test-board          the broker on an emulated RP2040 (the first time builds its image)
 ## make nightly             of the first three lanes what is worth it once a day: byte by byte,
 ##                          planted faults, long properties, the simulator, what kills and wears,
@@ -50,7 +51,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools dev telemetry boards host_tests conftest.py
 
-.PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-board nightly fresh apps emulated java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-spark test-board nightly fresh apps emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	@$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -78,9 +79,13 @@ test-broker test-host: setup
 test-telemetry: setup java
 	$(LANES) telemetry
 
+# Its tests are nightly, but CI runs them each time.
+test-spark: setup java
+	$(LANES) --nightly spark
+
 nightly: setup java
 	$(BIN)/python -m slotmq_dev.fetch nightly
-	$(LANES) --nightly broker host telemetry
+	$(LANES) --nightly broker host telemetry spark
 
 # What fails is run once more, alone: two tests that pass then are let pass.
 LANES = $(BIN)/python -m slotmq_dev.lanes $(if $(UNSTEADY),--unsteady "$(UNSTEADY)")

@@ -34,8 +34,8 @@ BOARDS = Call(
     ("-n", "6", "--dist", "loadfile"),
 )
 TIMED = Call("timed", (*BOARD, "host_tests/board/timed"))
-OWN_CALLS = {"telemetry": (SPARK,), "board": (BOARDS, TIMED)}
-NAMES = (*SIDE_BY_SIDE, "board")
+OWN_CALLS = {"spark": (SPARK,), "board": (BOARDS, TIMED)}
+NAMES = (*SIDE_BY_SIDE, *OWN_CALLS)
 
 
 def calls(lanes: tuple[str, ...], which: str) -> list[Call]:
