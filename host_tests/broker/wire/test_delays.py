@@ -20,6 +20,7 @@ CONNECTIONS = 64  # of the broker that the tests start
 ROUNDS = 3
 ELSEWHERE = "127.0.0.2"
 BAD_LOGIN, BUSY, UNAUTHORIZED = 4, 0x89, 0x87
+REFUSED = bytes((0x20, 2, 0, BAD_LOGIN))  # CONNACK
 
 
 @pytest.fixture
@@ -46,6 +47,12 @@ def code(broker: BrokerProcess, name: str, password: bytes = b"pencil") -> int:
     return found
 
 
+def answer_of(client: Client) -> bytes:
+    """All that it gets until the broker closes the connection."""
+    with client.sock:
+        return b"".join(iter(lambda: client.sock.recv(64), b""))
+
+
 def begin(broker: BrokerProcess, name: str, password: str = "pencil") -> tuple[Client5, bytes]:
     """A client that has got its challenge by SCRAM, and its proof."""
     client, exchange = Client5(broker.address), Exchange("user", password)
@@ -57,7 +64,7 @@ def begin(broker: BrokerProcess, name: str, password: str = "pencil") -> tuple[C
 
 def test_clients_with_an_old_password_that_fill_the_broker(broker: BrokerProcess) -> None:
     """All come at once, half of them close at once, and come again. A client that was in before,
-    and in each round a new one, get in."""
+    and in each round a new one, get in: for each of them one that waits may have to make way."""
     assert code(broker, "user") == 0
     for number in range(ROUNDS):
         bad = [Client(broker.address) for _ in range(CONNECTIONS)]
@@ -67,9 +74,10 @@ def test_clients_with_an_old_password_that_fill_the_broker(broker: BrokerProcess
                 client.sock.close()
         assert code(broker, "user") == 0
         assert code(broker, f"new{number}") == 0
-        for client in bad[: CONNECTIONS // 2]:
-            assert client.next() == codec.Connack(False, BAD_LOGIN)
-            client.expect_closed()
+        answers = [answer_of(client) for client in bad[: CONNECTIONS // 2]]
+        made_way = answers.count(b"")
+        assert made_way <= 2
+        assert answers.count(REFUSED) == CONNECTIONS // 2 - made_way
 
 
 def test_guesses_from_elsewhere_do_not_delay_a_first_login(broker: BrokerProcess) -> None:
