@@ -109,11 +109,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "send" not in metafunc.fixturenames:
         metafunc.parametrize("runtime", runtimes, scope="session")
         return
-    marked = map(metafunc.definition.get_closest_marker, ("waits", "whole"))
+    is_whole = any(map(metafunc.definition.get_closest_marker, ("waits", "whole")))
     both = [
         pytest.param(runtime, CHUNKINGS[name], id=f"{runtime}-{name}", marks=MARKS[name])
         for runtime in runtimes
-        for name in (["whole"] if any(marked) else CHUNKINGS)
+        for name in (["whole"] if is_whole else CHUNKINGS)
     ]
     more = cells.parameters(metafunc.module, metafunc.definition.nodeid.partition("::")[2])
     both += [each for each in more if each.values[0] in runtimes]

@@ -20,9 +20,10 @@ RUNNER = Path(__file__).with_name("run.py")
 RUNTIMES = ("cpython", "micropython")
 LITTLEFS = "littlefs"  # MicroPython, with the journal on its own littlefs
 FAT = "fat"  # CPython, with the journal on a model of FAT, which the broker refuses
+PLAIN = "plain"  # CPython without its own fast path for properties and its storms
 BRIDGE = "bridge"  # CPython, two brokers with a bridge
 BRIDGE_32 = "bridge-micropython"
-OTHERS = (LITTLEFS, FAT, BRIDGE, BRIDGE_32)
+OTHERS = (LITTLEFS, FAT, PLAIN, BRIDGE, BRIDGE_32)
 HEAP_KB = 131072  # littlefs needs free pieces of 1 MB: 64 MB were too fragmented
 STEPS = 100
 _AT_ONCE = 50  # seeds per process
@@ -135,7 +136,7 @@ def _command(runtime: str) -> list[str]:
 
 
 def _is_micropython(runtime: str) -> bool:
-    return runtime not in ("cpython", FAT, BRIDGE)
+    return runtime not in ("cpython", FAT, PLAIN, BRIDGE)
 
 
 def environment(runtime: str, *first: Path) -> dict[str, str]:

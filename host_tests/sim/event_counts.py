@@ -1,6 +1,7 @@
 # event_counts.py - count events that a campaign must have reached (see coverage_check.py).
 from slotmq.fast import new_packet, next_packet
 from slotmq.platform import heap, ondemand
+from slotmq.platform.runtime import MICROPYTHON
 
 from ..broker.unit.support.tables import space
 
@@ -25,7 +26,8 @@ class FastCounts:
     def __init__(self, world):
         self.events = world.events
         self.broker = world.broker
-        if self.broker.five:  # a CONNECT would find that this class intercepts the fast path
+        # A CONNECT would find that this class intercepts the fast path
+        if self.broker.five and not MICROPYTHON and not world.is_plain:
             ondemand.take("v5.quick_properties_cpython", 0).begin(self.broker)
         self.inner = self.broker.handle_fast
         self.broker.handle_fast = self.handle_fast

@@ -1,10 +1,11 @@
 # run.py - run seeds, one after the other; also the program that both runtimes execute:
 #
-#   run.py FIRST COUNT STEPS [CLIENT,CLIENT...] [littlefs | fat | bridge]
+#   run.py FIRST COUNT STEPS [CLIENT,CLIENT...] [littlefs | fat | plain | bridge]
 #
 # It prints one line for each seed: the seed, the hash of its trace, packets read and written,
 # clients, turns and event counts; or FAIL and the reason. `littlefs` puts the journal on
-# MicroPython's own littlefs, `fat` on a model of FAT; `bridge` has two brokers.
+# MicroPython's own littlefs, `fat` on a model of FAT; `plain` is without what CPython has beside
+# MicroPython's code; `bridge` has two brokers.
 #
 # `slotmq` is imported first: on MicroPython's unix port each nested import needs 4 KB of C stack,
 # and the broker's own imports are deeply nested.

@@ -59,7 +59,7 @@ def test_the_same_on_micropython() -> None:
     on one runtime and the handlers on the other."""
     wanted, found = (
         list(campaign.run_many(runtime, 0, ON_MICROPYTHON, campaign.STEPS, JOBS, at_once=4))
-        for runtime in campaign.RUNTIMES
+        for runtime in (campaign.PLAIN, "micropython")
     )
     assert [_without_ways(each) for each in found] == [_without_ways(each) for each in wanted]
     assert not [str(outcome) for outcome in found if outcome.failure]

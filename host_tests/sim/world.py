@@ -50,8 +50,9 @@ class World:
     def __init__(self, seed, steps, only=None, where=""):
         self.seed = seed
         self.numbers = Numbers(seed, 2)
+        self.is_plain = where == "plain"
         self.plan = Plan(seed)
-        self.plan.choose_faults(Numbers(seed, 4), steps, where)
+        self.plan.choose_faults(Numbers(seed, 4), steps, "" if self.is_plain else where)
         self.plan.choose_rule_changes(Numbers(seed, 9), steps)
         self.has_other_rules = False
         self.trace = Trace()
@@ -97,8 +98,8 @@ class World:
             ondemand.take("access.acl_file", 0).open = rights.file_of(self)
         self.broker = Broker(self.plan.limits, self.plan.settings)
         FastCounts(self)
-        if self.seed & 1:
-            self.broker.retained.scan_slots = None  # as where the heap is small
+        if self.seed & 1 or self.is_plain:
+            self.broker.retained.scan_slots = None  # as on MicroPython
         self.broker.hooks = self.hooks
         self.window = None
         self.written_links = []

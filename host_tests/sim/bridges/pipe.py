@@ -29,8 +29,10 @@ class Pipe(Link):
         for first, body in self.out.packets(data):
             self.world.packets_out += 1
             if first >> 4 == codec.CONNECT:
-                self.table.level = self.other_table.level = body[2 + codec.two(body, 0)] & 127
-            packet = codec.decode(first, body, self.table.level, self.number & 1 == HERE)
+                self.level = self.other.level = body[2 + codec.two(body, 0)] & 127
+            # Of this connection: the bridge may have dialled again with another version
+            self.table.level = self.level
+            packet = codec.decode(first, body, self.level, self.number & 1 == HERE)
             is_known = packet.payload in _STATES or number_of(packet.payload) >= 0
             if packet.kind == codec.PUBLISH and not is_known:
                 raise PromiseBroken(f"{self.table.name} sent {packet.payload[:40]}")
@@ -43,6 +45,7 @@ class Pipe(Link):
         for first, body in self.into.packets(bytes(buf[: n or 0])):
             self.world.packets_in += 1
             self.table.acknowledged(first, body)
+            self.other_table.level = self.level
             self.other_table.arrived(first, body)
         return n
 

@@ -31,7 +31,7 @@ class Table:
         self.rows = {}  # packet id: Row
         self.has_rebooted = False
         self.handed_over = set()  # payloads that the other broker has read
-        self.level = 4  # of the connection
+        self.level = 4  # of the connection whose packet is looked at
         self.watched = 0  # a type of packets; when one leaves, it is 0 again, and has_left is True
         self.has_left = False
 
@@ -55,7 +55,7 @@ class Table:
         topic = self._topic(body) if self.level < 5 else None
         data = first & ~_DUP, topic, self._payload(first, body)
         row = self.rows.get(number)
-        is_same = row is not None and row.data[::2] == data[::2]
+        is_same = row is not None and (row.data[0], row.data[2]) == (data[0], data[2])
         if is_same and None not in (row.data[1], topic):  # a bridge may change its version
             is_same = row.data[1] == topic
         if row is None or (row.ended and not (is_same and first & _DUP)):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from host_tests.host.sim_users.test_batch import CROWD
 from slotmq_telemetry.lake import Lake
 from slotmq_telemetry.schemas import GOLD
 from slotmq_tools.ports import free_port
@@ -35,6 +36,8 @@ def test_ingest_over_spark_connect(tmp_path: Path) -> None:
         "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
         "--conf", "spark.ui.enabled=false", "spark-internal",
     ]  # fmt: skip
+    crowd = tmp_path / "crowd.toml"
+    crowd.write_text(CROWD)
     log = (tmp_path / "server.log").open("wb")
     server = subprocess.Popen(command, stdout=log, stderr=log, env=env, cwd=tmp_path)
     try:
@@ -44,7 +47,7 @@ def test_ingest_over_spark_connect(tmp_path: Path) -> None:
                 [sys.executable, "-m", "slotmq_tools.cli", *line, f"sc://127.0.0.1:{port}"],
                 capture_output=True, text=True, check=False, env=os.environ | env, timeout=100,
             )
-            for line in (words, ["sim", "--seeds", "0..3", "--spark"])
+            for line in (words, ["sim", str(crowd), "--seeds", "0..3", "--spark"])
         )  # fmt: skip
     finally:
         kill_tree(server.pid)
