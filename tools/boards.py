@@ -8,8 +8,12 @@ import slotmq_boards
 
 from .errors import ToolError
 
-# importlib.resources would load zipfile and more, which a broker on CPython would keep
-_FOLDER = Path(slotmq_boards.__path__[0])
+_FOLDER: Any = Path(slotmq_boards.__path__[0])
+if not _FOLDER.is_dir():  # it is in an archive, on an executor of Spark
+    # Not in general: it loads zipfile and more, which a broker on CPython would keep
+    from importlib.resources import files
+
+    _FOLDER = files(slotmq_boards)
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Board:
 
 def names() -> list[str]:
     """The names of all boards, sorted."""
-    return sorted(file.parent.name for file in _FOLDER.glob("*/board.json"))
+    return sorted(each.name for each in _FOLDER.iterdir() if (each / "board.json").is_file())
 
 
 def matching(machine: str) -> list[str]:
