@@ -46,7 +46,10 @@ TARGETS = (
     *(Target(workload, "mosquitto", 1.0, aim=_aim(workload)) for workload in _FLOWING),
     Target("qos1-200", "mosquitto", 0.6),
     Target("qos2-200", "mosquitto", 0.5),
-    *(Target(workload, "mosquitto", 0.3, only=_MICROPYTHON) for workload in _OF_5),
+    *(
+        Target(workload, "mosquitto", 1 if workload == "retained-v5" else 0.3, only=_MICROPYTHON)
+        for workload in _OF_5
+    ),
     *(Target(workload, "mosquitto", 1.0, only=_CPYTHON) for workload in _OF_5),
     Target("connect", "mosquitto", 3, aim=2),
     Target("round-trip", "mosquitto", 1.3),
@@ -66,7 +69,7 @@ TARGETS = (
     Target("connect", "amqtt", 1 / 5),
     *(Target(workload, "aedes", 1.0) for workload in _ALL),
     *(
-        Target(workload, None, 1.5, "recorded", only=_MICROPYTHON)
+        Target(workload, None, 3.5, "recorded", only=_MICROPYTHON)
         for workload in ("recorded", "recorded-16")
     ),
     Target("non-matching", None, 1.2, "growth_1000"),
