@@ -27,8 +27,7 @@
 ##                          (Node-RED, Zigbee2MQTT, Home Assistant, Paho C, ...); no lane runs it
 ##     APPS="Paho C"            only this one
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
-## make bench               all workloads and peers, into docs/performance.md
-## make bench-starts        how fast brokers start and stop in tests, into docs/pytest.md
+## make bench               all workloads, into docs/performance.md and docs/measurements.md
 ## make bench-telemetry     the tables, for docs/measurements.md
 ## make bench-instructions  counts instructions and system calls
 ## make lint                the rules only
@@ -51,7 +50,7 @@ BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools dev telemetry boards host_tests conftest.py
 
-.PHONY: run clients telemetry-demo bench-starts bench-telemetry quick test test-broker test-host test-telemetry test-spark test-board nightly fresh apps emulated java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry quick test test-broker test-host test-telemetry test-spark test-board nightly fresh apps emulated java bench bench-instructions lint format setup clean help
 
 run: .venv/installed
 	@$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -127,11 +126,8 @@ format: .venv/installed-test
 	$(BIN)/ruff format $(HOST_CODE)
 	$(BIN)/ruff check --fix .
 
-bench: .venv/installed-bench
-	$(BIN)/python -m slotmq_dev.bench
-
-bench-starts: .venv/installed-bench
-	$(BIN)/python -m slotmq_dev.bench.starts
+bench: .venv/installed-test
+	$(BIN)/python -m slotmq_dev.bench --keep
 
 bench-telemetry: java .venv/installed-bench-telemetry
 	$(BIN)/python -m slotmq_dev.bench_telemetry

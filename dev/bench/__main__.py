@@ -1,24 +1,27 @@
-"""`make bench`: runs the workloads on all brokers, prints and writes the figures."""
+"""`make bench`: runs the workloads on all brokers, prints and keeps the figures."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
-from rich.console import Console
 
+from slotmq_tools.codec import Malformed
 from slotmq_tools.errors import ToolError
 
-from . import interleave, page, report, results, tables, tls
-from .brokers import BROKERS, Broker, named
-from .results import Results
-from .versions import all_versions
-from .workloads import WORKLOADS, Workload
+from .. import figures
+from . import page, tls
+from .brokers import BROKERS, Broker, named, running
+from .client import Silent, Unexpected
+from .numbered import Violation
+from .results import Cell, Results, medians
+from .workloads import WORKLOADS, Load, Workload
 
-_PAGE = Path(__file__).parents[2] / "docs/performance.md"
-_SECONDS, _QUICK_SECONDS = 1.0, 0.3
-_ROUNDS, _QUICK_ROUNDS = 5, 3
+_SECONDS = 1.0
+_ROUNDS = 5
+_FAILURES = (Malformed, Unexpected, Violation, Silent, ToolError, OSError)
 
 
 @click.command()
@@ -44,114 +47,90 @@ _ROUNDS, _QUICK_ROUNDS = 5, 3
     help="Compare with this broker too (may be repeated); {port} in the command is where it must "
     "listen, on 127.0.0.1 and without passwords.",
 )
-@click.option("--rounds", type=click.IntRange(1), help=f"Rounds to take medians of [{_ROUNDS}].")
+@click.option("--rounds", type=click.IntRange(1), default=_ROUNDS, show_default=True)
+@click.option("--seconds", type=float, default=_SECONDS, show_default=True, help="Of a round.")
 @click.option("--tls", "with_tls", is_flag=True, help="All speak TLS, those that can.")
 @click.option("--passwords", is_flag=True, help="All clients log in, where brokers have users.")
-@click.option("--quick", is_flag=True, help="Fewer and shorter rounds.")
 @click.option(
-    "--write",
-    "file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the figures there; a complete run writes docs/performance.md.",
-)
-@click.option(
-    "--keep",
-    "kept",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the figures in this file, beside those of other workloads that are in it: a long "
-    "run can be made in pieces.",
+    "--keep", is_flag=True, help="Keep the figures in docs/figures.json, and in the documents."
 )
 def main(
     workload_names: tuple[str, ...],
     broker_names: tuple[str, ...],
     peers: tuple[str, ...],
-    rounds: int | None,
+    rounds: int,
+    seconds: float,
     with_tls: bool,
     passwords: bool,
-    quick: bool,
-    file: Path | None,
-    kept: Path | None,
+    keep: bool,
 ) -> None:
     """Measure brokers side by side: CPU time per delivered message."""
-    others = _others(peers, secret=with_tls or passwords)
-    try:
-        before = results.load(kept) if kept else {}
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--keep") from None
-    rounds = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
-    whole = not (workload_names or broker_names or quick or with_tls or passwords)
-    console = Console()
-    if with_tls or passwords:
-        broker_names = tuple(each for each in tls.BROKERS if each in (broker_names or tls.BROKERS))
+    secret = with_tls or passwords
+    if secret and (peers or keep):
+        raise click.UsageError("--tls and --passwords go with neither --peer nor --keep")
+    others = _others(peers)
+    brokers = [each for each in BROKERS if not broker_names or each.name in broker_names]
+    found: Results = {}
+    failed = False
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
         if with_tls:
             tls.use(Path(folder))
         if passwords:
             tls.use_passwords(Path(folder))
-        measured = _run_all(
-            [each for each in WORKLOADS if not workload_names or each.name in workload_names],
-            [
-                *(each for each in BROKERS if not broker_names or each.name in broker_names),
-                *others,
-            ],
-            rounds,
-            _QUICK_SECONDS if quick else _SECONDS,
-        )
-    found = measured
-    if kept:
-        found = _in_order(before | measured)
-        results.save(found, kept)
-    shown = tables.all_tables(found)
-    failures = tables.failures(measured)
-    report.show(shown, console)
-    for workload, broker, reason in failures:
-        console.print(f"{broker} fails at {workload}: {reason}")
-    if file := file or (_PAGE if whole else None):
-        page.write(
-            file,
-            found,
-            shown,
-            command=" ".join(["python -m slotmq_dev.bench", *sys.argv[1:]]),
-            versions=all_versions(),
-            rounds=_rounds_of(found),
-            failures=tables.failures(found),
-        )
-    of_ours = {*tables.OURS, *(each.name for each in others)}
-    sys.exit(any(broker in of_ours for _, broker, _ in failures))
+        for workload in WORKLOADS:
+            if not workload_names or workload.name in workload_names:
+                print(f"{workload.name}: {workload.title}", file=sys.stderr)
+                cells = _run(workload, [*brokers, *others], rounds, seconds)
+                found[workload.name] = medians(cells)
+                for who, cell in cells.items():
+                    if cell.failure:
+                        failed = True
+                        print(f"{who} fails at {workload.name}: {cell.failure}", file=sys.stderr)
+    print(page.whole(found))
+    if keep:
+        figures.keep("bench", found)
+    sys.exit(failed)
 
 
-def _others(peers: Sequence[str], *, secret: bool) -> list[Broker]:
+def _others(peers: Sequence[str]) -> list[Broker]:
     """The brokers that --peer names."""
-    if peers and secret:
-        raise click.UsageError("--peer goes with neither --tls nor --passwords")
     try:
-        others = [named(peer) for peer in peers]
+        return [named(peer) for peer in peers]
     except ToolError as error:
         raise click.BadParameter(str(error), param_hint="--peer") from None
-    names = [each.name for each in others]
-    if len(set(names)) < len(names):
-        raise click.BadParameter(f"a name is there twice: {', '.join(names)}", param_hint="--peer")
-    return others
 
 
-def _in_order(found: Results) -> Results:
-    return {each.name: found[each.name] for each in WORKLOADS if each.name in found}
+def _run(
+    workload: Workload, brokers: Sequence[Broker], rounds: int, seconds: float
+) -> dict[str, Cell]:
+    """The figures of each broker that supports the workload, after a round to warm up.
+
+    They take turns, A B C, A B C, each in its own process. One that fails takes no part in later
+    rounds; its cell has the reason.
+    """
+    cells = {broker.name: Cell() for broker in brokers if workload.suits(broker)}
+    with ExitStack() as stack:
+        loads: dict[str, Load] = {}
+        for broker in brokers:
+            if broker.name in cells:
+                with _failing_into(cells[broker.name]):
+                    load = workload.open(stack.enter_context(running(broker)))
+                    loads[broker.name] = stack.enter_context(closing(load))
+        for number in range(rounds + 1):
+            for name, load in loads.items():
+                if not cells[name].failure:
+                    with _failing_into(cells[name]):
+                        figures_of_round = load.round(seconds)
+                        cells[name].rounds += [figures_of_round] if number else []
+    return cells
 
 
-def _rounds_of(found: Results) -> str:
-    counts = {len(cell.rounds) for row in found.values() for cell in row.values() if cell.rounds}
-    return " to ".join(map(str, sorted({min(counts), max(counts)})))
-
-
-def _run_all(
-    workloads: Sequence[Workload], brokers: Sequence[Broker], rounds: int, seconds: float
-) -> Results:
-    progress = Console(stderr=True)
-    found: Results = {}
-    for workload in workloads:
-        with progress.status(workload.title):
-            found[workload.name] = interleave.run(workload, brokers, rounds, seconds)
-    return found
+@contextmanager
+def _failing_into(cell: Cell) -> Iterator[None]:
+    try:
+        yield
+    except _FAILURES as failure:
+        cell.failure = str(failure) or type(failure).__name__
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Starts and ends each broker and relay on a free port of loopback.
+"""Starts and ends each broker on a free port of loopback.
 
 Their configurations are comparable: TCP_NODELAY, no authentication, queues larger than the load
 generator's window, nothing on disk.
@@ -23,11 +23,10 @@ from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 from slotmq_tools.run import launcher
 
-from ..peers import mosquitto, node
+from ..peers import mosquitto
 from . import tls
 from .client import Address
 
-_SERVERS = Path(__file__).with_name("servers")
 HOST = "127.0.0.1"
 _BOARD = "HOST"
 _START_S = 240  # enough for valgrind on a busy machine
@@ -49,12 +48,10 @@ user root
 
 @dataclass(frozen=True)
 class Site:
-    """Port, folder and size of the workload for which a broker is started."""
+    """Port and folder with which a broker is started."""
 
     port: int
     folder: Path
-    publishers: int = 0  # of the workload; only relays need it
-    subscribers: int = 0
     conf: Path | None = None  # a slotmq.conf
 
 
@@ -68,12 +65,10 @@ class Start:
 
 @dataclass(frozen=True)
 class Broker:
-    """A broker by its name, or a relay, which does not parse MQTT."""
+    """A broker by its name."""
 
     name: str
     start: Callable[[Site], Start]
-    is_relay: bool = False
-    level: int = 5  # the newest MQTT version that it supports
 
     @property
     def is_ours(self) -> bool:
@@ -120,38 +115,10 @@ def _mosquitto(site: Site) -> Start:
     return Start([*mosquitto.broker(), "-c", str(conf)])
 
 
-def _aedes(site: Site) -> Start:
-    command, environment = node.command(_SERVERS / "aedes_broker.js")
-    return Start([*command, str(site.port)], environment)
-
-
-def _amqtt(site: Site) -> Start:
-    return Start([sys.executable, str(_SERVERS / "amqtt_broker.py"), str(site.port)])
-
-
-def _relay_on_cpython(site: Site) -> Start:
-    return Start([sys.executable, str(_SERVERS / "relay_cpython.py"), *_relay_arguments(site)])
-
-
-def _relay_on_micropython(site: Site) -> Start:
-    script = _SERVERS / "relay_micropython.py"
-    command = micropython.command(32, 1024, script, _relay_arguments(site))
-    return Start(command, micropython.environment())
-
-
-def _relay_arguments(site: Site) -> list[str]:
-    return [str(number) for number in (site.port, site.publishers, site.subscribers)]
-
-
 BROKERS = (
     Broker("slotmq-cpython", _slotmq_on_cpython),
     Broker("slotmq-micropython32", lambda site: slotmq_on_micropython(32, site.port, site.conf)),
-    Broker("slotmq-micropython64", lambda site: slotmq_on_micropython(64, site.port, site.conf)),
     Broker("mosquitto", _mosquitto),
-    Broker("aedes", _aedes, level=4),
-    Broker("amqtt", _amqtt, level=4),
-    Broker("relay-cpython", _relay_on_cpython, is_relay=True),
-    Broker("relay-micropython32", _relay_on_micropython, is_relay=True),
 )
 
 
@@ -178,9 +145,7 @@ def named(text: str) -> Broker:
 
 
 @contextmanager
-def running(
-    broker: Broker, publishers: int = 0, subscribers: int = 0, conf: str = ""
-) -> Iterator[Running]:
+def running(broker: Broker, conf: str = "") -> Iterator[Running]:
     """The broker, until the block ends; {folder} in `conf` is replaced by its folder."""
     port = free_port()
     with TemporaryDirectory(prefix="slotmq-bench-") as folder:
@@ -191,7 +156,7 @@ def running(
             text += "allow_anonymous true\n"
         file = Path(folder) / "slotmq.conf"
         file.write_text(text)
-        start = broker.start(Site(port, Path(folder), publishers, subscribers, file))
+        start = broker.start(Site(port, Path(folder), file))
         with process(start, port, Path(folder) / "log") as child:
             yield Running(broker, child.pid, (HOST, port))
 
@@ -225,7 +190,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _wait_until_listening(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Wait without connecting: a relay would count a connection as a client."""
+    """Wait without connecting, which would cost instructions."""
     end = time.monotonic() + _START_S
     while not _listens(port):
         if child.poll() is not None:

@@ -6,11 +6,10 @@ slotmq on 64-bit MicroPython runs under callgrind twice: with 2 N messages, and 
 then idle until it has run as long. The difference divided by N is the cost of a message in the
 steady state, without start, connects, timers and end. N is so large that the variation of a start
 (5 million instructions, by garbage collections) does not matter. So the figures are repeatable.
-instructions.json has them as a baseline; a count above the baseline or above the budget is an
+docs/figures.json has them as a baseline; a count above the baseline or above the budget is an
 error. It needs 64 bits, since valgrind does not run the 32-bit loader.
 """
 
-import json
 import re
 import sys
 import time
@@ -26,14 +25,14 @@ import click
 from slotmq_tools.errors import ToolError
 from slotmq_tools.ports import free_port
 
+from .. import figures
 from ..peers import valgrind
 from . import churn, pipelined
 from .brokers import HOST, RECORDING, Start, process, slotmq_on_micropython
 from .client import Address
+from .meter import Sleeper
 from .pipelined import Shape
-from .sleeper import Sleeper
 
-_BASELINE = Path(__file__).with_name("instructions.json")
 _TOLERANCE = 1.05
 _FEW_CALLS = 0.005  # system calls per message: tolerance for rare ones
 
@@ -242,23 +241,6 @@ def _under_callgrind(start: Start, log: Path, profile: Path | None) -> Start:
     return Start([*command, *options, *start.command], {**environment, **start.environment})
 
 
-def _read_baseline() -> dict[str, Count]:
-    if not _BASELINE.exists():
-        return {}
-    return {name: Count(**count) for name, count in json.loads(_BASELINE.read_text()).items()}
-
-
-def _write_baseline(counts: dict[str, Count]) -> None:
-    figures = {
-        name: {
-            "instructions": round(count.instructions),
-            "system_calls": round(count.system_calls, 3),
-        }
-        for name, count in counts.items()
-    }
-    _BASELINE.write_text(json.dumps(figures, indent=2) + "\n")
-
-
 @click.command()
 @click.option("--workload", "names", type=click.Choice(list(BUDGETS)), multiple=True)
 @click.option("--update", is_flag=True, help="Write these figures as the baseline.")
@@ -269,7 +251,8 @@ def _write_baseline(counts: dict[str, Count]) -> None:
 )
 def main(names: tuple[str, ...], update: bool, profile: Path | None) -> None:
     """Count instructions and system calls per delivery, and compare them with the budget."""
-    baseline = _read_baseline()
+    kept = figures.measured()["instructions"]
+    baseline = {name: Count(*count) for name, count in kept.items()}
     counts: dict[str, Count] = {}
     failed = False
     for name in names or BUDGETS:
@@ -285,7 +268,8 @@ def main(names: tuple[str, ...], update: bool, profile: Path | None) -> None:
         verdict = "; ".join(wrong) or "good"
         print(f"{name:14} {count!s:>18}   budget {at_most!s:>15}   {verdict}", flush=True)
     if update:
-        _write_baseline(baseline | counts)
+        found = {n: [round(c.instructions), round(c.system_calls, 3)] for n, c in counts.items()}
+        figures.keep("instructions", found)
     sys.exit(failed)
 
 

@@ -1,45 +1,17 @@
-"""The cost of a round: CPU time of the broker's process and of the load generator's."""
+"""What is seen of the broker's process: its CPU time, and when it sleeps."""
 
+import os
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from .client import TIMEOUT_S, Silent
+
+_PAUSE_S = 0.0005
 _MICRO = 1e6
 _SCHEDULED_TIME = 2  # the kernel's CPUCLOCK_SCHED: nanoseconds, all threads of the process
-
-
-@dataclass
-class Cost:
-    """CPU and wall time of a process and of the load generator."""
-
-    cpu_s: float = 0
-    wall_s: float = 0
-    generator_s: float = 0
-    sleeps: int = 0  # how often the process waited for events
-
-    def per_message(self, messages: int) -> dict[str, float]:
-        """The figures of a round with so many deliveries."""
-        return {
-            "cpu_us": self.cpu_s / messages * _MICRO,
-            "generator_us": self.generator_s / messages * _MICRO,
-            "busy": self.cpu_s / self.wall_s,
-            "per_sleep": messages / max(1, self.sleeps),
-        }
-
-
-@contextmanager
-def measure(pid: int) -> Iterator[Cost]:
-    """A Cost that is filled in when the block ends."""
-    cost = Cost()
-    sleeps, wall = _sleeps(pid), time.monotonic()
-    generator, cpu = time.process_time(), cpu_seconds(pid)
-    yield cost
-    cost.cpu_s = cpu_seconds(pid) - cpu
-    cost.generator_s = time.process_time() - generator
-    cost.wall_s = time.monotonic() - wall
-    cost.sleeps = _sleeps(pid) - sleeps
 
 
 def cpu_seconds(pid: int) -> float:
@@ -47,18 +19,35 @@ def cpu_seconds(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | _SCHEDULED_TIME)
 
 
-def resident_kb(pid: int) -> int:
-    """The resident memory of a process."""
-    return _status(Path(f"/proc/{pid}/status"), "VmRSS")
+def cpu_us(pid: int, run: Callable[[], int]) -> float:
+    """The CPU time that the process takes for each of the messages that this run delivers."""
+    before = cpu_seconds(pid)
+    count = run()
+    return (cpu_seconds(pid) - before) / count * _MICRO
 
 
-def _sleeps(pid: int) -> int:
-    threads = Path(f"/proc/{pid}/task").glob("*/status")
-    return sum(_status(thread, "voluntary_ctxt_switches") for thread in threads)
+class Sleeper:
+    """Follows a process by its state in /proc (proc(5))."""
 
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._stat = Path(f"/proc/{pid}/stat")
 
-def _status(file: Path, key: str) -> int:
-    for line in file.read_text().splitlines():
-        if line.startswith(key + ":"):
-            return int(line.split()[1])
-    raise KeyError(f"{file} has no {key}")
+    def wait_until_asleep(self) -> None:
+        """Return when the process waits for an event."""
+        self._wait_for("S")
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the process in this block; afterwards it finds all bytes sent to it at once."""
+        os.kill(self._pid, signal.SIGSTOP)
+        self._wait_for("T")
+        yield
+        os.kill(self._pid, signal.SIGCONT)
+
+    def _wait_for(self, state: str) -> None:
+        end = time.monotonic() + TIMEOUT_S
+        while self._stat.read_text().rpartition(")")[2].split()[0] != state:
+            if time.monotonic() > end:
+                raise Silent(f"the broker has not slept for {TIMEOUT_S} s")
+            time.sleep(_PAUSE_S)

@@ -1,175 +1,141 @@
-"""docs/performance.md: one screen with a picture, and the tables of docs/measurements.md."""
+"""The figures of a benchmark in documents: see slotmq_dev.figures."""
 
-import io
-import os
-from collections.abc import Mapping, Sequence
-from datetime import date
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
-import matplotlib as mpl
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-
-from .report import markdown
-from .results import Results, Row, ratio
-from .tables import YARDSTICK, Table, number
+from ..figures import table
+from .results import CPYTHON, MICROPYTHON, YARDSTICK, Results, judged, number
 from .workloads import WORKLOADS
 
-_SUBJECTS = {"32-bit MicroPython": "slotmq-micropython32", "CPython": "slotmq-cpython"}
-# What a row is called, its workload in MQTT 3.1.1, and whether it has one in 5.0
-_ROWS = (
-    ("QoS 0", "qos0", True),
-    ("QoS 1", "qos1", True),
-    ("QoS 2", "qos2", True),
-    ("fan-out: 1 to 50", "fan-out", True),
-    ("fan-in: 50 to 1", "fan-in", True),
-    ("wildcards: 1,000 subscriptions", "wildcards", True),
-    ("retained: 1,000 at once", "retained", True),
-    ("one at a time, QoS 0", "round-trip", False),
-    ("one at a time, QoS 1", "round-trip-1", False),
-    ("connect, subscribe, leave", "connect", False),
-)
-# How long messages wait: what a column is called, and its workload
-_WAITS = (
-    *(
-        (f"QoS {qos}, window {window}", f"window-{qos}-{window}")
-        for qos in (1, 2)
-        for window in (1, 5, 20)
-    ),
-    ("3,000 retained", "retained-late"),
-    ("1,000 queued", "queued-late"),
-)
-_BEGINS, _ENDS = "<!-- bench:begin -->\n", "<!-- bench:end -->\n"
-_PAGE = """\
-# Performance
-
-![CPU time as a ratio to mosquitto's](performance.svg)
-
-CPU time of the broker per delivered message (per client in the last row), as a ratio to that of
-mosquitto {mosquitto}; less is better. Written by `make bench`.
-
-{table}
-
-{waits}
-
-**Method.** All brokers run on one machine, each in its own process, and take turns; a ratio is the
-median of the rounds' ratios, after a round to warm up. CPU time is user and system time of all
-threads. Messages have 64 bytes, and each is checked: a lost, double, altered or reordered one
-fails the run. Nobody logs or writes to disk. Measured on {day} with
-
-    {command}
-
-with {versions}; rounds: {rounds}.{failed}
-
-Another broker takes part if you name the command that starts it:
-`python -m slotmq_dev.bench --peer 'nanomq=nanomq start --url nmq-tcp://127.0.0.1:{{port}}'`.
-[measurements.md](measurements.md) has all workloads, brokers and targets, what leaves the fast
-path, and the cycles of an RP2040.
-"""
-_COLOURS = ("#3b6ea5", "#e08e45")
+_SUBJECTS = {"32-bit MicroPython": MICROPYTHON, "CPython": CPYTHON}
+# What a row is called, and its workload; with -v5 in MQTT 5.0
+_ROWS = {
+    "QoS 0": "qos0",
+    "QoS 1": "qos1",
+    "QoS 2": "qos2",
+    "fan-out: 1 to 50": "fan-out",
+    "fan-in: 50 to 1": "fan-in",
+    "wildcards: 1,000 subscriptions": "wildcards",
+    "retained: 1,000 at once": "retained",
+    "one at a time, QoS 0": "round-trip",
+    "one at a time, QoS 1": "round-trip-1",
+    "connect, subscribe, leave": "connect",
+}
+_WAITS = {
+    **{f"QoS {q}, window {n}": f"window-{q}-{n}" for q in (1, 2) for n in (1, 5, 20)},
+    "3,000 retained": "retained-late",
+    "1,000 queued": "queued-late",
+}
+_OTHERS = {
+    "p50_us": "round trip, median, µs",
+    "p99_us": "round trip, 99th percentile, µs",
+    "later_us": "99th percentile with 100 new clients a second, less the one without, µs",
+    "recorded": "cost of a recorded message, against one that is not recorded",
+}
+_HOW_FAST = """\
+CPU time for each delivered message on 32-bit MicroPython, compared with mosquitto (less is
+better): QoS 0 **{}**, QoS 1 **{}**, QoS 2 **{}**, in MQTT 5.0 {}, {} and {}. One message at a time
+takes {}; to connect, subscribe and leave takes {}."""
+_BASES = ("qos0", "qos1", "qos2", "fan-out")  # of the factors
+_QUOTED = ("qos0", "qos1", "qos2", "qos0-v5", "qos1-v5", "qos2-v5", "round-trip", "connect")
 
 
-_WAITING = """\
-Milliseconds on the wall until the last of 1,000 messages has come to a client of MQTT 5.0 that
-acknowledges each read at once, with this Receive Maximum (retained and queued ones: QoS 1, 20).
-
-{table}
-
-Medians of {rounds} rounds on {day}; a load of {load:.0f} on {cores} cores."""
-
-
-def write(
-    file: Path,
-    results: Results,
-    tables: Sequence[Table],
-    *,
-    command: str,
-    versions: Mapping[str, str],
-    rounds: str,
-    failures: Sequence[tuple[str, str, str]],
-) -> None:
-    """Write the page, its picture beside it, and the tables of measurements.md beside it."""
-    failed = "".join(f"\n\n{who} failed at {what}: {why}." for what, who, why in failures)
-    text = _PAGE.format(
-        mosquitto=versions["mosquitto"],
-        table=markdown(_summary(results)),
-        waits=waits(results),
-        day=date.today().isoformat(),
-        command=command,
-        versions=", ".join(f"{name} {version}" for name, version in versions.items()),
-        rounds=rounds,
-        failed=failed,
-    )
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(text)
-    file.with_suffix(".svg").write_text(picture(results))
-    long = file.with_name("measurements.md")
-    before, begin, rest = (long.read_text() if long.exists() else "").partition(_BEGINS)
-    shown = "\n".join(f"## {each.title}\n\n{markdown(each)}\n" for each in tables)
+def texts(data: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """By document and marker."""
+    results: Results = data["bench"]
     legend = "\n".join(f"- **{each.name}**: {each.title}" for each in WORKLOADS)
-    after = rest.partition(_ENDS)[2]
-    long.write_text(f"{before}{begin or _BEGINS}\n{legend}\n\n{shown}\n{_ENDS}{after}")
+    told = [number(_ratio(results, name, MICROPYTHON)) for name in _QUOTED]
+    return {
+        "README.md": {"how-fast": _HOW_FAST.format(*told)},
+        "docs/performance.md": {"ratios": _ratios(results), "waits": _waits(results)},
+        "docs/measurements.md": {
+            "bench": f"{legend}\n\n{whole(results)}",
+            "instructions": _instructions(data["instructions"]),
+        },
+    }
 
 
-def waits(results: Results) -> str:
-    """The paragraph about how long messages wait; with none measured a sentence."""
-    row: Row = next((results[name] for _, name in _WAITS if name in results), {})
-    if not row:
-        return "How long messages wait was not measured."
-    lines = []
-    for who, broker in (*_SUBJECTS.items(), (YARDSTICK, YARDSTICK)):
-        found = [results.get(name, {}).get(broker) for _, name in _WAITS]
-        lines.append([who, *(number(cell.median("wall_ms") if cell else None) for cell in found)])
-    return _WAITING.format(
-        table=markdown(Table("", ["", *(title for title, _ in _WAITS)], lines)),
-        rounds=max(len(cell.rounds) for cell in row.values()),
-        day=date.today().isoformat(),
-        load=os.getloadavg()[0],
-        cores=os.cpu_count(),
-    )
+def _ratio(results: Results, workload: str, who: str) -> float | None:
+    return results.get(workload, {}).get(who, {}).get("cpu_us ratio")
 
 
-def _ratios(results: Results, workload: str) -> list[float | None]:
-    """Of each subject, in MQTT 3.1.1 and in 5.0; None: it was not measured."""
-    return [
-        ratio(results.get(f"{workload}{version}", {}), "cpu_us", subject, YARDSTICK)
-        for subject in _SUBJECTS.values()
-        for version in ("", "-v5")
+def _ratios(results: Results) -> str:
+    columns = [f"{who}, {version}" for who in _SUBJECTS for version in ("3.1.1", "5.0")]
+    rows = [
+        [
+            title,
+            *(
+                number(_ratio(results, workload + version, who))
+                for who in _SUBJECTS.values()
+                for version in ("", "-v5")
+            ),
+        ]
+        for title, workload in _ROWS.items()
     ]
+    return table(["", *columns], rows)
 
 
-def _summary(results: Results) -> Table:
-    columns = ["", *(f"{who}, {version}" for who in _SUBJECTS for version in ("3.1.1", "5.0"))]
+def _waits(results: Results) -> str:
+    who = {**_SUBJECTS, YARDSTICK: YARDSTICK}
+    rows = [
+        [
+            title,
+            *(number(results.get(name, {}).get(each, {}).get("wall_ms")) for each in who.values()),
+        ]
+        for title, name in _WAITS.items()
+    ]
+    return table(["", *who], rows)
+
+
+def _instructions(counts: dict[str, list[float]]) -> str:
     rows = []
-    for title, workload, in_5 in _ROWS:
-        shown = [number(value) for value in _ratios(results, workload)]
-        rows.append([title, *(cell if in_5 or not k % 2 else "" for k, cell in enumerate(shown))])
-    return Table("", columns, rows)
+    for name, (instructions, calls) in counts.items():
+        base = next((each for each in _BASES if name.startswith(each)), name)
+        factor = f"{instructions / counts[base][0]:.1f}" if base != name else ""
+        rows.append([name, f"{instructions:,}", f"{calls:.2f}", factor])
+    return table(["workload", "instructions", "system calls", "factor"], rows)
 
 
-def picture(results: Results) -> str:
-    """The same as bars, as SVG; the line at 1 is mosquitto."""
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
-    FigureCanvasSVG(figure)
-    panels = figure.subplots(1, 2, sharey=True)
-    places = range(len(_ROWS))
-    for k, (who, panel) in enumerate(zip(_SUBJECTS, panels, strict=True)):
-        for version, colour in enumerate(_COLOURS):
-            widths = [_ratios(results, row[1])[2 * k + version] or 0 for row in _ROWS]
-            at = [place + (version - 0.5) * 0.38 for place in places]
-            label = "MQTT 5.0" if version else "MQTT 3.1.1"
-            panel.barh(at, widths, 0.38, color=colour, label=label)
-        panel.axvline(1, color="#888", linewidth=1)
-        panel.set_title(who, fontsize=10)
-        panel.set_xlabel("mosquitto = 1", fontsize=8)
-        panel.tick_params(labelsize=8)
-        for side in ("top", "right"):
-            panel.spines[side].set_visible(False)
-    panels[0].set_yticks(places, [row[0] for row in _ROWS])
-    panels[0].invert_yaxis()
-    panels[1].legend(fontsize=8, frameon=False, loc="center right")
-    out = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "slotmq"}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return "\n".join(each.rstrip() for each in text[text.index("<svg") :].splitlines()) + "\n"
+def whole(results: Results) -> str:
+    """The tables of all workloads."""
+    brokers = list(dict.fromkeys(who for row in results.values() for who in row))
+    columns = ["workload", *brokers]
+    parts = [
+        f"CPU of the broker per delivered message, µs (as a ratio to {YARDSTICK})",
+        table(columns, _costs(results, brokers)),
+        "Other figures",
+        table(["workload", "figure", *brokers], _others(results, brokers)),
+        "Targets",
+        table(["workload", "figure", "at most", *_SUBJECTS], _targets(results)),
+    ]
+    return "\n\n".join(f"### {a}\n\n{b}" for a, b in zip(parts[::2], parts[1::2], strict=True))
+
+
+def _costs(results: Results, brokers: list[str]) -> Iterator[list[str]]:
+    for workload, row in results.items():
+        if any("cpu_us" in each for each in row.values()):
+            cells = (row.get(who, {}) for who in brokers)
+            shown = (_with_ratio(cell.get("cpu_us"), cell.get("cpu_us ratio")) for cell in cells)
+            yield [workload, *shown]
+
+
+def _with_ratio(value: float | None, ratio: float | None) -> str:
+    return number(value) + (f" ({number(ratio)})" if ratio is not None else "")
+
+
+def _others(results: Results, brokers: list[str]) -> Iterator[list[str]]:
+    for workload, row in results.items():
+        for figure, title in _OTHERS.items():
+            if any(figure in each for each in row.values()):
+                yield [workload, title, *(number(row.get(w, {}).get(figure)) for w in brokers)]
+
+
+def _targets(results: Results) -> Iterator[list[str]]:
+    for workload, figure, at_most, values in judged(results):
+        verdicts = (
+            f"{number(values[who])} {'met' if values[who] <= at_most else 'NOT MET'}"
+            if who in values
+            else "-"
+            for who in _SUBJECTS.values()
+        )
+        yield [workload, figure, number(at_most), *verdicts]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from slotmq_tools import codec
 
 from .client import TIMEOUT_S, Client, Silent, Unexpected
+from .meter import Sleeper
 from .numbered import Flow, Series, Violation, read_numbers
-from .sleeper import Sleeper
 
 _ID_SIZE = 2
 _AFTERWARDS_S = 0.01

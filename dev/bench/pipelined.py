@@ -46,8 +46,8 @@ class Shape:
             raise ValueError("publishers and subscribers are pairs, or there is one of either")
 
 
-def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeline:
-    """All clients connected and subscribed: the subscribers first, as the relay wants it.
+def connect(shape: Shape, address: Address) -> Pipeline:
+    """All clients connected and subscribed, the subscribers first.
 
     Publishers with aliases have told these before anybody is there to get the message.
     """
@@ -57,10 +57,8 @@ def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeli
     by_publisher: list[list[Flow]] = [[] for _ in series]
     subscribers: list[ByteSubscriber | Subscriber] = []
     for index in range(shape.subscribers):
-        name = f"subscriber{index}" if handshake else None
-        client = _client(shape, address, name, _receiver_level(shape))
-        if handshake:
-            client.subscribe(_filters(shape, index), shape.qos, shape.of_filter)
+        client = _client(shape, address, f"subscriber{index}", _receiver_level(shape))
+        client.subscribe(_filters(shape, index), shape.qos, shape.of_filter)
         of_client = _flows(shape, series, index)
         for publisher, flow in of_client.items():
             by_publisher[publisher].append(flow)
@@ -68,13 +66,13 @@ def connect(shape: Shape, address: Address, *, handshake: bool = True) -> Pipeli
         subscribers.append(_subscriber(shape, client, of_client))
     publishers = []
     for index, each in enumerate(series):
-        client = early[index] if early else _publishing(shape, address, each, handshake=handshake)
+        client = early[index] if early else _publishing(shape, address, each)
         sender = Publisher(client, each, by_publisher[index], qos=shape.qos, depth=shape.depth)
         publishers.append(sender)
     return Pipeline(publishers, subscribers, flows)
 
 
-def _client(shape: Shape, address: Address, name: str | None, level: int) -> Client:
+def _client(shape: Shape, address: Address, name: str, level: int) -> Client:
     if shape.web:
         return WebClient(address, name, level=level)
     return Client(address, name, level=level, aliases=1 if shape.alias else 0)
@@ -84,11 +82,8 @@ def _receiver_level(shape: Shape) -> int:
     return shape.receiver_level or shape.level
 
 
-def _publishing(
-    shape: Shape, address: Address, series: Series, *, handshake: bool = True
-) -> Client:
-    name = f"publisher{series.publisher}" if handshake else None
-    client = _client(shape, address, name, shape.level)
+def _publishing(shape: Shape, address: Address, series: Series) -> Client:
+    client = _client(shape, address, f"publisher{series.publisher}", shape.level)
     if shape.alias:
         client.send(series.first_with_alias + codec.PING)
         client.expect(codec.PONG)

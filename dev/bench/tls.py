@@ -10,7 +10,7 @@ from typing import Any
 from slotmq_tools import passwd
 from slotmq_tools.certs import Authority
 
-BROKERS = ("slotmq-cpython", "slotmq-micropython32", "slotmq-micropython64", "mosquitto")
+
 _used: list[tuple[str, ssl.SSLContext]] = []
 
 

@@ -23,6 +23,7 @@ from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.errors import ToolError
 from slotmq_tools.pack import mpy
 
+from .. import figures
 from . import frozen
 from .board import Board, run_script
 
@@ -31,7 +32,6 @@ MHZ = 125
 _GUEST = Path(__file__).with_name("cycles_micropython.py")
 _LOOKUP = "mp_map_lookup"
 _ENTER, _LEAVE, _BEGIN, _END = 1, 2, 100, 200
-_BEGINS, _ENDS = "<!-- cycles:begin -->\n", "<!-- cycles:end -->\n"
 
 
 @dataclass(frozen=True)
@@ -107,19 +107,22 @@ def flash(texts: dict[str, bytes] | None = None) -> Path:
 
 def table(costs: list[Cost]) -> str:
     """The costs as a table for docs/measurements.md."""
-    head = f"| packet | cycles | at {MHZ} MHz | instructions | lookups | cycles without them |\n"
-    head += "| --- | ---: | ---: | ---: | ---: | ---: |\n"
-    rows = [
-        f"| {cost.name} | {cost.cycles:,} | {cost.cycles / MHZ / 1000:.2f} ms"
-        f" | {cost.instructions:,} | {cost.lookups} | {cost.steady:,} |"
+    columns = ["packet", "cycles", f"at {MHZ} MHz", "instructions", "lookups"]
+    rows = (
+        [
+            cost.name,
+            f"{cost.cycles:,}",
+            f"{cost.cycles / MHZ / 1000:.2f} ms",
+            *(f"{number:,}" for number in (cost.instructions, cost.lookups, cost.steady)),
+        ]
         for cost in costs
-    ]
-    return head + "\n".join(rows) + "\n"
+    )
+    return figures.table([*columns, "cycles without them"], rows)
 
 
 def read(file: Path) -> dict[str, Cost]:
     """The costs in the file's table, by name."""
-    lines = file.read_text().partition(_BEGINS)[2].partition(_ENDS)[0].splitlines()[2:]
+    lines = figures.get(file.read_text(), "cycles").splitlines()[2:]
     return {cost.name: cost for cost in map(_row, lines)}
 
 
@@ -131,25 +134,16 @@ def _row(line: str) -> Cost:
     return Cost(name, cycles, instructions, lookups, cycles - steady)
 
 
-def write(file: Path, costs: list[Cost]) -> None:
-    """Replace the table between its two comments. ToolError: the file lacks them."""
-    before, begin, rest = file.read_text().partition(_BEGINS)
-    _, end, after = rest.partition(_ENDS)
-    if not begin or not end:
-        raise ToolError(f"{file} lacks the comments around the table")
-    file.write_text(before + begin + table(costs) + end + after)
-
-
 def main() -> int:
     """Print the table, or write it."""
     try:
         costs = measure_frozen() if sys.argv[1:] == ["--frozen"] else measure()
         if sys.argv[1:2] == ["--write"]:
-            write(Path(sys.argv[2]), costs)
+            figures.write(Path(sys.argv[2]), cycles=table(costs))
     except ToolError as error:
         print(f"slotmq: {error}", file=sys.stderr)
         return 1
-    print(table(costs), end="")
+    print(table(costs))
     return 0
 
 

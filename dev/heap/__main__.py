@@ -7,8 +7,9 @@ import click
 from slotmq_tools import boards
 from slotmq_tools.errors import ToolError
 
+from .. import figures
 from .measure import measure, users_and_rules
-from .table import markdown, text, write
+from .table import markdown, text
 from .tables_bytes import write as write_boards
 
 USERS, RULES = 8, 20
@@ -34,7 +35,7 @@ def main(board: str, heap_kb: int, file: Path | None, folder: Path | None) -> No
     """Measure the broker on 32-bit MicroPython with a board's limits and heap."""
     try:
         if file:
-            write(file, markdown([measure(name) for name in PAGE_BOARDS]))
+            figures.write(file, heap=markdown([measure(name) for name in PAGE_BOARDS]))
         elif folder:
             write_boards(folder)
         else:

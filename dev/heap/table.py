@@ -1,14 +1,10 @@
 """The measurements as text for the terminal, and as a table in docs/board.md."""
 
-import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-from slotmq_tools.errors import ToolError
-
+from .. import figures
 from .measure import Measured
 
-BEGIN, END = "<!-- heap:begin -->", "<!-- heap:end -->"
 _ROWS: tuple[tuple[str, Callable[[Measured], int]], ...] = (
     ("heap of the board", lambda found: found.heap),
     ("code from `.mpy` files", lambda found: found.bytecode),
@@ -47,32 +43,8 @@ def _line(name: str, *cells: str | int) -> str:
 
 def markdown(each: list[Measured]) -> str:
     """The table in docs/board.md: a column for each board."""
-    head = "| Bytes of heap | " + " | ".join(f"`{found.board}`" for found in each) + " |"
-    rows = [
-        f"| {name} | " + " | ".join(f"{value(found):,}" for found in each) + " |"
-        for name, value in _ROWS
-    ]
-    return "\n".join([head, "|---|" + "---:|" * len(each), *rows])
-
-
-def write(path: Path, table: str) -> None:
-    """Write the table between the two markers in the file."""
-    before, after = _around(path.read_text(), path)
-    path.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
-
-
-def _around(whole: str, path: Path) -> tuple[str, str]:
-    parts = re.split(f"{BEGIN}.*{END}", whole, flags=re.DOTALL)
-    if len(parts) != 2:
-        raise ToolError(f"{path} needs {BEGIN} and {END}, once, around the table")
-    return parts[0], parts[1]
-
-
-def read(path: Path) -> str:
-    """The table in the file."""
-    whole = path.read_text()
-    before, after = _around(whole, path)
-    return whole[len(before) + len(BEGIN) : len(whole) - len(after) - len(END)].strip()
+    rows = [[name, *(f"{value(found):,}" for found in each)] for name, value in _ROWS]
+    return figures.table(["Bytes of heap", *(f"`{found.board}`" for found in each)], rows)
 
 
 def numbers(table: str) -> dict[tuple[str, str], int]:

@@ -11,7 +11,8 @@ from slotmq_tools import micropython
 from slotmq_tools.errors import ToolError
 from slotmq_tools.pack import mpy
 
-BEGIN, END = "<!-- wear:begin -->", "<!-- wear:end -->"
+from .. import figures
+
 _MEASURE = Path(__file__).with_name("measure_micropython.py")
 _HEAP_KB = 4096
 _CYCLES = 100_000
@@ -60,7 +61,7 @@ def markdown(found: list[Wear]) -> str:
     heads += [
         f"{medium}: {what}" for medium in _BLOCKS for what in ("programmed", "erased", "years")
     ]
-    rows = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
+    rows = []
     for traffic in dict.fromkeys(one.traffic for one in found):
         cells = [
             cell
@@ -69,8 +70,8 @@ def markdown(found: list[Wear]) -> str:
             if (one.medium, one.traffic) == (medium, traffic)
             for cell in (f"{one.programmed:,.0f}", f"{one.erased:,.0f}", _years(one.years))
         ]
-        rows.append(f"| {traffic} | " + " | ".join(cells) + " |")
-    return "\n".join(rows)
+        rows.append([traffic, *cells])
+    return figures.table(heads, rows)
 
 
 def _years(years: float | None) -> str:
@@ -87,13 +88,10 @@ def _years(years: float | None) -> str:
 def main(file: Path | None) -> None:
     """Measure the flash wear by persistence."""
     table = markdown(measure())
-    if not file:
+    if file:
+        figures.write(file, wear=table)
+    else:
         click.echo(table)
-        return
-    parts = re.split(f"{BEGIN}.*{END}", file.read_text(), flags=re.DOTALL)
-    if len(parts) != 2:
-        raise click.ClickException(f"{file} needs {BEGIN} and {END}, once")
-    file.write_text(f"{parts[0]}{BEGIN}\n{table}\n{END}{parts[1]}")
 
 
 if __name__ == "__main__":

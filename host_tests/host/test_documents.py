@@ -18,7 +18,9 @@ from click.testing import CliRunner
 
 from slotmq.config.policies import WHEN_FULL, rows
 from slotmq.status import log_full_tables
+from slotmq_dev import figures
 from slotmq_tools import cli, micropython
+from slotmq_tools.errors import ToolError
 from slotmq_tools.pack import mpy
 from slotmq_tools.ports import free_port
 
@@ -60,6 +62,7 @@ LONGEST = {  # lines
     "docs/glossary.md": 60,
     **dict.fromkeys(DECISIONS, 60),
 }
+PAIR = "<!-- a:begin -->old<!-- a:end -->"
 MAKEFILE = (ROOT / "Makefile").read_text()
 HEAP_KB = 160  # a Pico W's
 LOG_TYPES = ("error", "warning", "notice", "information")
@@ -386,25 +389,30 @@ def test_tests_that_are_named_exist():
         assert re.search(rf"^\s*(?:def|class) {name}\b", text, re.MULTILINE), name
 
 
-def test_the_figures_of_the_readme_are_those_of_the_measurement() -> None:
-    """Of 32-bit MicroPython, as `make bench` has written them."""
-    page = DOCUMENTS["docs/performance.md"]
-    rows = {cells[1].strip(): cells[2:4] for line in page.splitlines()
-            if len(cells := line.split("|")) > 4}  # fmt: skip
-    older, newer = ([rows[f"QoS {qos}"][i].strip() for qos in (0, 1, 2)] for i in (0, 1))
-    one, leave = (
-        rows[name][0].strip() for name in ("one at a time, QoS 0", "connect, subscribe, leave")
-    )
-    told = " ".join(README.partition("## How fast")[2].partition("##")[0].split())
-    assert (
-        "QoS 0 **{}**, QoS 1 **{}**, QoS 2 **{}**, in MQTT 5.0 {}, {} and {}.".format(
-            *older, *newer
-        )
-        in told
-    )
-    assert (
-        f"One message at a time takes {one}; to connect, subscribe and leave takes {leave}."
-        in told
-    )
-    (version,) = {*re.findall(r"mosquitto (\d[\d.]*\d)", told)}
-    assert f"mosquitto {version}; rounds" in page
+# What tools write
+
+
+@pytest.mark.parametrize("name", figures.made())
+def test_tables_and_figures_are_those_of_the_sources(name: str) -> None:
+    """`python -m slotmq_dev.figures` writes them."""
+    text = (ROOT / name).read_text()
+    for marker, body in figures.made()[name].items():
+        assert figures.get(text, marker) == body
+
+
+def test_each_text_between_markers_is_of_a_tool() -> None:
+    of_tools = {"heap", "wear", "cycles", "sim"}  # each has a test beside that of its tool
+    made = {marker for bodies in figures.made().values() for marker in bodies}
+    found = re.findall(r"<!-- ([\w-]+):begin -->", "".join(DOCUMENTS.values()))
+    assert sorted(found) == sorted(made | of_tools)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "<!-- a:begin -->", "<!-- a:end --><!-- a:begin -->", 2 * PAIR, PAIR + PAIR[-14:]]
+)
+def test_markers_stand_around_a_text_once(text: str) -> None:
+    with pytest.raises(ToolError, match="a:begin"):
+        figures.put(text, "a", "x")
+    changed = figures.put(f"before {PAIR} after", "a", "| new |")
+    assert changed == "before <!-- a:begin -->\n| new |\n<!-- a:end --> after"
+    assert figures.get(changed, "a") == "| new |"

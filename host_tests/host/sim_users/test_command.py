@@ -12,6 +12,7 @@ from xml.dom import minidom
 import pytest
 from click.testing import CliRunner, Result
 
+from slotmq_dev import figures
 from slotmq_tools import cli
 from slotmq_tools.scenario import model, picture
 from slotmq_tools.scenario.outcome import simulate
@@ -153,7 +154,7 @@ def test_the_example_is_valid(tmp_path: Path) -> None:
 def test_the_document_shows_the_output(tmp_path: Path) -> None:
     """Its text; a change of the broker may change the figures a little."""
     page = (ROOT / "docs/test.md").read_text()
-    shown = page.partition("<!-- sim:begin -->\n```\n")[2].partition("```\n<!-- sim:end -->")[0]
+    shown = figures.get(page, "sim").strip("`\n")
     file = tmp_path / "home.toml"
     file.write_text(sim("--example").stdout)
     printed = sim(file, "-q").stdout

@@ -12,7 +12,6 @@ from slotmq.config.mosquitto_conf import FIELDS
 from slotmq.config.policies import rows
 from slotmq.config.reload import reload
 from slotmq.config.settings import ConfError
-from slotmq_dev.keys import PAGE, written
 from slotmq_tools import boards
 from slotmq_tools.cli import main
 from slotmq_tools.config import keys
@@ -207,11 +206,6 @@ class TestKeys:
         for name in [*(key.name for key in keys.served()), *other_keys.names()]:
             assert re.search(rf"^{re.escape(name)}  ", output, re.MULTILINE), name
         assert max(map(len, output.splitlines())) <= 100
-
-    def test_the_documentation_has_the_same_tables(self) -> None:
-        """`python -m slotmq_dev.keys` writes them."""
-        text = PAGE.read_text()
-        assert written(text) == text
 
     def test_mosquitto_has_each_key_and_no_other(self) -> None:
         """The tables have every key of mosquitto, and name no other key that is not served."""

@@ -6,7 +6,6 @@ import pytest
 
 from slotmq_dev.heap import table
 from slotmq_dev.heap.measure import Measured
-from slotmq_tools.errors import ToolError
 from slotmq_tools.pack import mpy, native
 
 PLAIN = """\
@@ -156,28 +155,8 @@ def test_the_text_has_every_row() -> None:
         assert line in lines
 
 
-def test_a_table_is_written_between_the_markers_and_read_again(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"# Title\n\n{table.BEGIN}\nold\n{table.END}\n\nMore.\n")
-    made = table.markdown([FOUND, FOUND])
-    table.write(page, made)
-    assert page.read_text() == f"# Title\n\n{table.BEGIN}\n{made}\n{table.END}\n\nMore.\n"
-    assert table.read(page) == made
-    table.write(page, "other")
-    assert table.read(page) == "other"
-
-
 def test_the_numbers_of_a_table() -> None:
     numbers = table.numbers(table.markdown([FOUND]))
     assert numbers["heap of the board", "RPI_PICO_W"] == 163840
     assert numbers["tables", "RPI_PICO_W"] == 2112
     assert len(numbers) == 7
-
-
-@pytest.mark.parametrize("text", ["", table.BEGIN, f"{table.END}{table.BEGIN}"])
-def test_a_file_without_the_markers_is_refused(text: str, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(text)
-    with pytest.raises(ToolError, match="heap:begin"):
-        table.write(page, "x")
-    assert page.read_text() == text
