@@ -10,7 +10,6 @@ from typing import Any
 from slotmq_tools import passwd
 from slotmq_tools.certs import Authority
 
-
 _used: list[tuple[str, ssl.SSLContext]] = []
 
 
