@@ -21,8 +21,6 @@
 ##                          heaps, the tables that Spark makes, under kill -9 and on a cluster too
 ##     UNSTEADY=build/unsteady  of each of these: tests that failed and passed when they were run
 ##                          once more alone are listed there too, and counted together
-## make fresh            what README says, in minimal Debians that debootstrap makes (as root)
-##     RELEASES="trixie"        those, else trixie and bookworm
 ## make apps                applications of others, each in a round with this broker; fetches them
 ##                          (Node-RED, Zigbee2MQTT, Home Assistant, Paho C, ...); no lane runs it
 ##     APPS="Paho C"            only this one
@@ -30,6 +28,7 @@
 ## make bench               all workloads, into docs/performance.md and docs/measurements.md
 ## make bench-telemetry     the tables, for docs/measurements.md
 ## make bench-instructions  counts instructions and system calls
+## make api                 a page of what a program may call, from docstrings and types: build/api
 ## make lint                the rules only
 ## make format              puts the code into its form
 ## make setup               fetches whatever the tests need
@@ -44,13 +43,12 @@ BOARD ?= HOST
 PORT ?=
 CONF ?=
 UNSTEADY ?=
-RELEASES ?= trixie bookworm
 
 BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools dev telemetry boards host_tests conftest.py
 
-.PHONY: run clients telemetry-demo bench-telemetry quick test test-broker test-host test-telemetry test-spark test-board nightly fresh apps emulated java bench bench-instructions lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry quick test test-broker test-host test-telemetry test-spark test-board nightly apps emulated java bench bench-instructions api lint format setup clean help
 
 run: .venv/installed
 	@$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -102,9 +100,6 @@ test-board: .venv/installed-test
 	$(BIN)/python -m slotmq_dev.emulator
 	$(LANES) board
 
-fresh:
-	@$(PYTHON) -E -S -m dev.fresh $(RELEASES)
-
 apps: .venv/installed-test
 	$(BIN)/python -m slotmq_dev.apps $(if $(APPS),"$(APPS)")
 
@@ -116,6 +111,9 @@ DEMO = build/telemetry
 telemetry-demo: .venv/installed-telemetry
 	rm -rf $(DEMO)
 	$(BIN)/slotmq telemetry demo $(DEMO)
+
+api: .venv/installed-api
+	$(BIN)/pdoc --no-show-source -o build/api slotmq slotmq_tools.testing.mqtt
 
 lint: .venv/installed-test .venv/installed-telemetry
 	$(BIN)/ruff check .

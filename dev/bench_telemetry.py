@@ -8,15 +8,12 @@ time they are reliable on a busy machine.
 
 from __future__ import annotations
 
-import os
-import platform
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +26,10 @@ from slotmq_telemetry.engine import Engine
 from slotmq_telemetry.lake import Lake
 
 from . import bench_telemetry_data as data
-from . import bench_telemetry_fleet as fleet
 
 MOST_GROWTH = 1.2
 LEAST = {"silver": 500_000, "gold": 300_000}  # records per CPU second
 SHARES = (4, 1, 0.2)  # the records, divided by these, are measured
-FLEET = 10_000, 30  # boards and days
 _SAMPLE_S = 0.2
 STEPS = ("bronze", "silver", "gold")
 
@@ -143,7 +138,6 @@ class Figures:
 
     records: int
     steps: dict[int, dict[str, Cost]]  # by number of records
-    fleet: dict[str, Cost]
 
     @property
     def growth(self) -> float:
@@ -173,18 +167,12 @@ def measure(meter: Meter, records: int, folder: Path) -> Figures:
         lake = Lake(folder / f"tables-{size}").made()
         steps[size] = pipeline(meter, spark, folder / f"{size}", lake)
     spark.stop()
-    many = fleet.measure(lambda work: meter.cost(work, "fleet"), folder / "fleet", *FLEET)
-    return Figures(records, steps, many)
+    return Figures(records, steps)
 
 
 def page(figures: Figures) -> str:
     """Tables for the document, and what is to be told of them."""
-    names = ("slotmq", "pyspark", "pyarrow", "deltalake")
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
-    boards, days = FLEET
     lines = [
-        (f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, {versions}, CPython"
-        f" {platform.python_version()}; load average {os.getloadavg()[1]:.1f} at the end\n"),
         "| step | " + " | ".join(f"{n:,} records: CPU s | wall s" for n in figures.steps) + " |",
         "| --- |" + " ---: |" * 2 * len(figures.steps),
         *(_step(name, figures) for name in (*STEPS, "nothing new", "1 % new")),
@@ -196,9 +184,6 @@ def page(figures: Figures) -> str:
         f"1 % new: {figures.part:.1%} of the CPU of all",
         *(f"{n:,} records: at most {max(c.memory for c in s.values()) >> 20:,} MB"
           for n, s in figures.steps.items()),
-        f"\n| {boards:,} boards, the last of {days} days, but no records | CPU s | wall s |",
-        "| --- | ---: | ---: |",
-        *(f"| {n} | {c.cpu:.1f} | {c.wall:.1f} |" for n, c in figures.fleet.items()),
     ]  # fmt: skip
     return "\n".join(lines)
 

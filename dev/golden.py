@@ -2,17 +2,16 @@
 
     python -m slotmq_dev.golden [--check] [FOLDER]
 
-The board's own code writes them with a simulated clock, so that each run gives the same bytes. A
-JSON file beside each segment has its content, from a decoder that shares no code with the writer.
-All readers of segments are tested with these files. --check lists the files that the code writes
+The board's own code writes them with a simulated clock, so that each run gives the same bytes.
+All readers of segments are tested with these files; decode() shares no code with the writer. It
+writes the journals of golden_journal.py, too. --check lists the files that the code writes
 differently today.
 """
 
-import json
 import struct
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -25,7 +24,7 @@ from slotmq.platform.arrays import u16
 from slotmq.recorder import files, segments, wall_clock
 from slotmq.recorder.writer import Recorder
 
-FOLDER = Path(__file__).resolve().parents[1] / "host_tests" / "support" / "golden" / "record"
+FOLDER = Path(__file__).resolve().parents[1] / "host_tests/support/golden"
 BOARD = bytes.fromhex("e6614104035f2d2b")
 OTHER = bytes.fromhex("00000000c0ffee01")
 UNIX = 1_795_320_988
@@ -228,37 +227,41 @@ def decode(data: bytes) -> dict[str, Any]:
 
 
 def make() -> dict[str, bytes]:
-    """All golden files by name."""
+    """All golden segments by name."""
     made = {}
     for scene in SCENES:
         with tempfile.TemporaryDirectory() as name:
             scene(Path(name))
             for path in sorted(Path(name).glob("*.seg")):
-                stem = f"{scene.__name__}-{path.stem}"
-                data = path.read_bytes()
-                made[f"{stem}.seg"] = data
-                text = json.dumps(decode(data), indent=1)
-                made[f"{stem}.json"] = f"{text}\n".encode()
+                made[f"{scene.__name__}-{path.name}"] = path.read_bytes()
     return made
+
+
+def differing(made: dict[str, bytes], folder: Path, *, write: bool) -> Iterator[str]:
+    """The files that are new or differ; write: they are written."""
+    for name, data in made.items():
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != data:
+            yield f"{name}: {'differs' if path.is_file() else 'new'}"
+            if write:
+                folder.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
 
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; list the files that differ.")
 @click.argument("folder", type=click.Path(path_type=Path), default=FOLDER)
 def main(check: bool, folder: Path) -> None:
-    """Make the golden segments of the recorder."""
-    made = make()
-    there = {path.name: path.read_bytes() for path in folder.glob("*") if path.is_file()}
-    odd = sorted(name for name in {*made, *there} if made.get(name) != there.get(name))
-    for name in odd:
-        print(f"{name}: {'differs' if name in made and name in there else 'new or gone'}")
-        if not check:
-            (folder / name).unlink(missing_ok=True)
-    if not check:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in odd:
-            if name in made:
-                (folder / name).write_bytes(made[name])
+    """Make the golden segments of the recorder, and the journals of this version."""
+    from . import golden_journal
+
+    files = {"record": make(), "journal": golden_journal.make()}
+    odd = [
+        line
+        for name, made in files.items()
+        for line in differing(made, folder / name, write=not check)
+    ]
+    print(*odd, sep="\n")
     sys.exit(bool(check and odd))
 
 

@@ -1,19 +1,13 @@
-"""Makes the golden journals: those that the broker writes in a small scene, on each medium.
+"""The golden journals: those that the broker writes in a small scene, on each medium.
 
-    python -m slotmq_dev.golden_journal [--check] [FOLDER]
-
-The real broker writes them with simulated clients and a simulated clock, so that each run gives
-the same bytes. Their names have the version of the format. Journals of older versions stay but are
-not written again; test_golden.py reads all of them. --check lists the files of this version that
-the code writes differently today.
+`python -m slotmq_dev.golden` writes them. The real broker does it with simulated clients and a
+simulated clock, so that each run gives the same bytes. Their names have the version of the
+format. Journals of older versions stay but are not written again; test_golden.py reads all.
 """
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
-
-import click
 
 from slotmq import Broker, Limits, Settings
 from slotmq.journal.medium_file import FileMedium
@@ -24,7 +18,6 @@ from slotmq.net.loop import Loop
 from slotmq_tools import codec
 from slotmq_tools.sim.flash import Flash
 
-FOLDER = Path(__file__).resolve().parents[1] / "host_tests" / "support" / "golden" / "journal"
 LIMITS = {"connections": 6, "sessions": 8, "subscriptions": 12, "messages": 24, "deliveries": 24}
 SNAPSHOT = 3840
 BLOCKS = 8
@@ -193,25 +186,3 @@ def make() -> dict[str, bytes]:
             f"version-{VERSION}.file": file_bytes(str(rules)),
             f"version-{VERSION}.flash": flash_bytes(str(rules)),
         }
-
-
-@click.command()
-@click.option("--check", is_flag=True, help="Write nothing; list the files that differ.")
-@click.argument("folder", type=click.Path(path_type=Path), default=FOLDER)
-def main(check: bool, folder: Path) -> None:
-    """Make the golden journals of this version of the format."""
-    odd = False
-    for name, data in make().items():
-        path = folder / name
-        if path.is_file() and path.read_bytes() == data:
-            continue
-        odd = True
-        click.echo(f"{name}: {'differs' if path.is_file() else 'new'}")
-        if not check:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-    sys.exit(bool(check and odd))
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache as once
-from importlib.metadata import version as of_package
 from pathlib import Path
 
 from slotmq_tools import cache, micropython
@@ -16,7 +15,7 @@ from slotmq_tools.errors import ToolError
 from slotmq_tools.fetch import debian
 from slotmq_tools.ports import free_port
 
-from ..peers import mosquitto, node
+from ..peers import node
 from .broker import KEPT, Place
 from .home_assistant import CONFIG, ENTRY
 
@@ -44,28 +43,6 @@ class Application:
 
 def _environment(**more: str) -> dict[str, str]:
     return {**os.environ, **more}
-
-
-def _python(library: str) -> Callable[[Place], Start]:
-    script = str(HERE / "echo_python.py")
-    return lambda place: ([sys.executable, script, library, *place.words], _environment())
-
-
-def _mosquitto(place: Place) -> Start:
-    words = [str(HERE / "echo_mosquitto.py"), str(place.port), place.words[1]]
-    return [sys.executable, *words, *mosquitto.subscribe(), "--", *mosquitto.publish()], {
-        **os.environ
-    }
-
-
-def _mosquitto_version() -> str:
-    done = subprocess.run([*mosquitto.broker(), "-h"], capture_output=True, text=True, check=False)
-    return done.stdout.split("\n")[0].split()[-1]
-
-
-def _mqttjs(place: Place) -> Start:
-    command, environment = node.command(HERE / "echo_mqttjs.cjs")
-    return [*command, *place.words], environment
 
 
 @once
@@ -236,15 +213,9 @@ def _home_assistant(place: Place) -> Start:
 
 
 _HEALTH = ("zigbee2mqtt/bridge/request/health_check", "{}")
-_EACH = ("plain", "tls", "ws", "wss")
 
 APPLICATIONS = (
-    Application("mosquitto_sub", _mosquitto, _mosquitto_version, ("plain", "tls")),
-    Application("paho", _python("paho"), lambda: of_package("paho-mqtt"), _EACH),
-    Application("aiomqtt", _python("aiomqtt"), lambda: of_package("aiomqtt"), _EACH),
-    Application("gmqtt", _python("gmqtt"), lambda: of_package("gmqtt"), ("plain", "tls")),
     Application("mqtt_async", _mqtt_async, lambda: _MQTT_ASYNC.partition("==")[2], ("plain",)),
-    Application("MQTT.js", _mqttjs, lambda: _npm_version(node.packages(), "mqtt"), _EACH),
     Application("Paho C", _paho_c, _paho_c_version),
     Application(
         "collectd",

@@ -1,5 +1,7 @@
 # What a program may use of slotmq, on CPython. host_tests/host/test_library.py compares it with
 # the code.
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from slotmq_dev.golden import decode as decoded
 from slotmq_telemetry import decode
 from slotmq_telemetry.harvest import segments as segment
 from slotmq_telemetry.schemas import ONLY_BAD
@@ -103,8 +103,9 @@ def test_a_segment_of_a_later_version_is_not_decoded() -> None:
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_golden_segments_are_decoded(path: Path) -> None:
-    told = json.loads(path.with_suffix(".json").read_text())
-    head, data = told["head"], path.read_bytes()
+    data = path.read_bytes()
+    told = decoded(data)
+    head = told["head"]
     found = rows(data, head["size"])
     good = [row for row in found if row["reason"] is None]
     assert segment.header(data) == segment.Header(
