@@ -149,7 +149,7 @@ SOURCES = {
     "recorder.segments.look": "_TABLES",
     "recorder.start._setting": "DEFAULTS",
     "status.log_full_tables.log": "_TABLES",
-    "status.sys_topics.value": "TOPICS SLOTS JOURNAL",
+    "status.sys_topics._value": "TOPICS SLOTS JOURNAL",
 }
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -96,7 +96,6 @@ class Bridge:
         self.refusals = {}  # why: how many messages
         self.said = []  # which of these the log has, for this connection
         self.has_dropped = False  # since it left as a lazy one
-        self.told = {}  # what $SYS has told, see status/sys_bridges.py
         self.owed = b""  # acknowledgements of what was skipped
         self.is_mapped = module.is_mapped(options)
         more = [len(each.prefixes[1]) - len(each.prefixes[0]) for each in self.outs]

@@ -4,6 +4,8 @@ import resource
 import sys
 
 _NONE = 0xFFFF
+# More moving averages, and their indexes in stats
+LOADS, STATS = " publish/dropped sockets connections", b"\4\x18\x19"
 ROWS = """\
 clients/expired stats.26
 connections/socket/count conns.count
@@ -34,14 +36,9 @@ def packets(s):
     return sum([n for n, conn in pairs if conn != _NONE])
 
 
-def shared(s):
-    five = s.broker.five
-    return sum(five.shares.refs) if five else 0
-
-
 VALUES = {
     "maximum": maximum,
     "waiting": waiting,
     "packets": packets,
-    "shared": shared,
+    "shared": lambda s: sum(s.broker.five.shares.refs) if s.broker.five else 0,
 }

@@ -7,16 +7,16 @@ from slotmq.net.timers import CARRY
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
 
-_ROWS = const(69)  # topics of status/sys_topics.py that are not moving averages
 _NONE = const(0xFFFF)
 _CARRIED = const(7)  # of stats, see timers.CARRY
 _PUBLISH_OUT = const(3)
 _LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
-_OF_COMPUTER = const(6)  # rows of status/sys_more_cpython.py
-_MINUTES = (1, 5, 15)
+MINUTES = (1, 5, 15)
 
 if not MICROPYTHON:
-    _LOADS += b"\4\x18\x19"
+    from slotmq.status.sys_more_cpython import STATS
+
+    _LOADS += STATS
 
 
 class Sys:
@@ -24,11 +24,9 @@ class Sys:
         self.broker = broker
         self.interval = interval_s * 10
         self.next_round = 0
-        self.rows = _ROWS if MICROPYTHON else _ROWS + _OF_COMPUTER
-        self.count = self.rows + len(_LOADS) * len(_MINUTES)
-        self.last = array("i", bytes(4 * self.count))  # hashes of the values last sent
+        self.last = array("i", bytes(0))  # of each topic the hash of the value that was sent last
         self.before = [0] * len(_LOADS)
-        self.loads = [0.0] * (len(_LOADS) * len(_MINUTES))
+        self.loads = [0.0] * (len(_LOADS) * len(MINUTES))
 
     def scan(self, session, sub, text, n):
         """Give a new subscription the topics that match its filter, work[text:][:n]; False:
@@ -42,10 +40,7 @@ class Sys:
             heap.drop()
 
     def _texts(self):
-        broker = self.broker
-        if broker.outgoing:
-            return ondemand.take("status.sys_bridges", broker.now)
-        return ondemand.take("status.sys_topics", broker.now)
+        return ondemand.take("status.sys_topics", self.broker.now)
 
     def stat(self, k):
         """A counter since the start."""
@@ -73,9 +68,9 @@ class Sys:
                 now = self.sent()
             rate = (now - self.before[k]) * 600 / self.interval
             self.before[k] = now
-            for j in range(len(_MINUTES)):
-                weight = min(1.0, self.interval / 600 / _MINUTES[j])
-                at = k * len(_MINUTES) + j
+            for j in range(len(MINUTES)):
+                weight = min(1.0, self.interval / 600 / MINUTES[j])
+                at = k * len(MINUTES) + j
                 self.loads[at] += weight * (rate - self.loads[at])
 
     def _is_wanted(self):

@@ -4,8 +4,9 @@
 # sys_interval finds that it has changed. Names are mosquitto's if it has such a value;
 # slots/<table>/high, refused and limit are slotmq's. A line of the tables below is a name below
 # $SYS/broker/ and where its value is: a path of attributes and indexes from the broker, or a dot
-# and a function of this file. There are three texts, since a small heap has no large free blocks.
-# `s` is the Sys (status/sys_state.py), which owns the state. Loaded on demand; allocates.
+# and a key of VALUES. There are three texts, since a small heap has no large free blocks. A new
+# topic is one line; what is for computers only stands in sys_more_cpython.py. `s` is the Sys
+# (status/sys_state.py), which owns the state. Loaded on demand; allocates.
 import gc
 
 from slotmq.delivery import retain
@@ -13,13 +14,11 @@ from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import store, topic_matches, unref
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.status.sys_state import MINUTES
 
 _NONE = const(0xFFFF)
-_FIRST_SLOTS = const(26)  # rows of SLOTS, three a line
-_FIRST_JOURNAL = const(59)
 _SEQ = const(4)  # in the recorder's state: the next number
 _EPOCH = const(259200000)  # tenths of a second, as in net/timers.py
-_MINUTES = (1, 5, 15)  # as in status/sys_state.py
 # The names of those in status/sys_state.py
 _LOADS = """messages/received messages/sent publish/received publish/sent bytes/received
 bytes/sent"""
@@ -27,8 +26,8 @@ TOPICS = """\
 version .version
 uptime .uptime
 clients/total .known
-clients/connected .connected
-clients/active .connected
+clients/connected connected
+clients/active connected
 clients/disconnected .offline
 clients/inactive .offline
 clients/maximum sessions.high
@@ -80,60 +79,53 @@ recording/lost .lost
 """
 
 
-def _line(text, i):
-    start = 0
-    for _ in range(i):
-        start = text.find("\n", start) + 1
-    return text[start : text.find("\n", start)]
+def _lines(text):
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        yield text[at:end]
+        at = end + 1
 
 
-def _row(i):
-    # Name and path of a topic that is not a moving average.
-    if i < _FIRST_SLOTS:
-        return _line(TOPICS, i)
-    if i >= _FIRST_JOURNAL:
-        return _line(JOURNAL, i - _FIRST_JOURNAL)
-    i -= _FIRST_SLOTS
-    row = _line(SLOTS, i // 3).split(" ")
-    row.append("limits." + row[0])
-    return "slots/%s/%s %s" % (row[0], ("high", "refused", "limit")[i % 3], row[1 + i % 3])
+def _topics(s):
+    # Of each its name below $SYS/broker/, and the path of its value or the value itself.
+    for text in (TOPICS, JOURNAL):
+        for line in _lines(text):
+            words = line.rsplit(" ", 2 if " .stat " in line else 1)
+            yield words[0], " ".join(words[1:])
+    for line in _lines(SLOTS):
+        name, high, refused = line.split(" ")
+        yield "slots/%s/high" % name, high
+        yield "slots/%s/refused" % name, refused
+        yield "slots/%s/limit" % name, "limits." + name
+    at = 0
+    for load in _LOADS.split():
+        for minutes in MINUTES:
+            yield "load/%s/%dmin" % (load, minutes), b"%.2f" % s.loads[at]
+            at += 1
+    if s.broker.outgoing:
+        for row in ondemand.take("status.sys_bridges", s.broker.now).topics(s.broker):
+            yield row
 
 
-def topic(s, i, buf, off):
-    """Write the name of topic i to buf[off:]; -> its length in bytes."""
-    if i < s.rows:
-        row = _row(i)
-        name = row.rsplit(" ", 2 if " .stat " in row else 1)[0]
-    else:
-        load, minutes = divmod(i - s.rows, len(_MINUTES))
-        name = "load/%s/%dmin" % (_LOADS.split()[load], _MINUTES[minutes])
-    text = b"$SYS/broker/" + name.encode()
-    buf[off : off + len(text)] = text
-    return len(text)
-
-
-def value(s, i):
-    """The value of topic i as text."""
-    if i >= s.rows:
-        return "%.2f" % s.loads[i - s.rows]
-    words = _row(i).split(" ")
-    if words[-2] == ".stat":
-        return str(s.stat(int(words[-1])))
-    path = words[-1]
+def _value(s, path):
+    # As bytes
+    if isinstance(path, bytes):
+        return path
     if path[0] == ".":
-        return str(_VALUES[path[1:]](s))
-    found = s.broker
-    for part in path.split("."):
-        found = found[int(part)] if part.isdigit() else getattr(found, part, 0)
-    return str(found)
+        words = path[1:].split(" ")
+        found = s.stat(int(words[1])) if len(words) > 1 else VALUES[words[0]](s)
+    else:
+        found = s.broker
+        for part in path.split("."):
+            found = found[int(part)] if part.isdigit() else getattr(found, part, 0)
+    return str(found).encode()
 
 
-def _texts(s, i):
-    # The topic, after its length, and its value.
-    buf = bytearray(80)
-    n = topic(s, i, buf, 2)
-    buf[1] = n
-    return bytes(buf[: 2 + n]), value(s, i).encode()
+def _topic(name):
+    # With its length before it
+    name = b"$SYS/broker/" + name.encode()
+    return len(name).to_bytes(2, "big") + name
 
 
 def _message(s, name, text):
@@ -147,21 +139,29 @@ def scan(s, session, sub, text, n):
     broker = s.broker
     if broker.five:
         broker.five.reclaim()  # what has expired does not count
-    subs = broker.subscriptions
-    first = max(subs.scan[sub] - 1 - broker.retained.slots, 0)
-    for i in range(first, s.count):
-        subs.scan[sub] = broker.retained.slots + i + 1
-        size = topic(s, i, broker.work, 0)
-        if topic_matches(broker.work, text, n, broker.work, 0, size) and (
-            not broker.acl or broker.acl.reads(session, broker.work, 0, size)
+    scans = broker.subscriptions.scan
+    work = broker.work
+    at = broker.retained.slots
+    for name, path in _topics(s):
+        at += 1
+        if at < scans[sub]:
+            continue  # it has this one
+        scans[sub] = min(at, _NONE - 1)
+        name = _topic(name)
+        size = len(name) - 2
+        if size > broker.limits.topic_bytes:
+            continue
+        work[:size] = name[2:]
+        if topic_matches(work, text, n, work, 0, size) and (
+            not broker.acl or broker.acl.reads(session, work, 0, size)
         ):
-            if not publish(s, session, sub, *_texts(s, i)):
+            if not _give(s, session, sub, name, _value(s, path)):
                 return False
     return True
 
 
-def publish(s, session, sub, name, text):
-    """Give a subscription a topic, after its length, with its value; False: not now."""
+def _give(s, session, sub, name, text):
+    # Give a subscription a topic with its value; False: not now.
     msg = _message(s, name, text)
     if msg == _NONE:
         take = ondemand.take
@@ -171,82 +171,24 @@ def publish(s, session, sub, name, text):
     return given
 
 
-# Values that are computed
-
-
-def version(s):
-    from slotmq import __version__
-
-    return "slotmq version " + __version__
-
-
-def uptime(s):
-    return "%d seconds" % (s.broker.carried[7] * (_EPOCH // 10) + s.broker.now // 10)
-
-
-def known(s):
-    return s.broker.sessions.names.count()
-
-
-def connected(s):
-    return s.broker.connected
-
-
-def offline(s):
-    return known(s) - connected(s)
-
-
-def retained(s):
-    return s.broker.retained.names.count()
-
-
-def stored(s):
-    arena = s.broker.messages.arena
-    return (arena.blocks - arena.free_blocks()) * arena.size
-
-
-def heap(s):
-    return (ondemand.in_use or gc.mem_alloc()) if MICROPYTHON else 0
-
-
-def size(s):
-    # (An ESP32's heap may grow; adding up a large one takes long.)
-    return gc.mem_alloc() + gc.mem_free() if ondemand.IS_SMALL else ondemand.SIZE
-
-
-def sent(s):
-    return s.sent()
-
-
-def users(s):
-    return s.broker.users.count() if s.broker.users else 0
-
-
-def lost(s):
-    # Records that are in no segment, or not yet in one.
-    rec = s.broker.record and s.broker.record.rec
-    if not rec:
-        return 0
-    return rec.lost + (rec.o[_SEQ] - rec.lost_from if rec.gap else 0)
-
-
-def full(s):
-    return int(s.broker.journal_full)
-
-
 def publish_changed(s):
     """A round: publish the topics whose values have changed since the last one."""
     if s.broker.five:
         s.broker.five.reclaim()
-    for i in range(s.count):
-        digest = hash(value(s, i)) & 0x3FFFFFFF
-        if digest != s.last[i]:
-            s.last[i] = digest
-            report(s, *_texts(s, i))
+    at = 0
+    for name, path in _topics(s):
+        text = _value(s, path)
+        digest = hash(text) & 0x3FFFFFFF
+        if at == len(s.last):
+            s.last.append(0)
+        if digest != s.last[at]:
+            s.last[at] = digest
+            _report(s, _topic(name), text)
+        at += 1
 
 
-def report(s, name, text):
-    """Publish a topic, after its length, with its value."""
+def _report(s, name, text):
+    # Publish a topic with its value.
     msg = _message(s, name, text)
     if msg == _NONE:
         publishing = ondemand.take("embed.publishing", s.broker.now)
@@ -256,25 +198,51 @@ def report(s, name, text):
         unref(s.broker.tables, msg)
 
 
-_VALUES = {
-    "version": version,
-    "uptime": uptime,
-    "known": known,
-    "connected": connected,
-    "offline": offline,
-    "retained": retained,
-    "stored": stored,
-    "heap": heap,
-    "size": size,
-    "sent": sent,
-    "full": full,
-    "lost": lost,
-    "users": users,
+# Values that are computed
+
+
+def _version(s):
+    from slotmq import __version__
+
+    return "slotmq version " + __version__
+
+
+def _stored(s):
+    arena = s.broker.messages.arena
+    return (arena.blocks - arena.free_blocks()) * arena.size
+
+
+def _size(s):
+    # (An ESP32's heap may grow; adding up a large one takes long.)
+    return gc.mem_alloc() + gc.mem_free() if ondemand.IS_SMALL else ondemand.SIZE
+
+
+def _lost(s):
+    # Records that are in no segment, or not yet in one.
+    rec = s.broker.record and s.broker.record.rec
+    if not rec:
+        return 0
+    return rec.lost + (rec.o[_SEQ] - rec.lost_from if rec.gap else 0)
+
+
+VALUES = {
+    "version": _version,
+    "uptime": lambda s: "%d seconds" % (s.broker.carried[7] * (_EPOCH // 10) + s.broker.now // 10),
+    "known": lambda s: s.broker.sessions.names.count(),
+    "offline": lambda s: s.broker.sessions.names.count() - s.broker.connected,
+    "retained": lambda s: s.broker.retained.names.count(),
+    "stored": _stored,
+    "heap": lambda s: (ondemand.in_use or gc.mem_alloc()) if MICROPYTHON else 0,
+    "size": _size,
+    "sent": lambda s: s.sent(),
+    "full": lambda s: int(s.broker.journal_full),
+    "lost": _lost,
+    "users": lambda s: s.broker.users.count() if s.broker.users else 0,
 }
 
 if not MICROPYTHON:
-    from slotmq.status.sys_more_cpython import ROWS, VALUES
+    from slotmq.status import sys_more_cpython as more
 
-    JOURNAL += ROWS
-    _LOADS += " publish/dropped sockets connections"
-    _VALUES.update(VALUES)
+    JOURNAL += more.ROWS
+    _LOADS += more.LOADS
+    VALUES.update(more.VALUES)
