@@ -117,7 +117,7 @@ class Broker:
         # nothing is written to a socket either
         self.no_commit = 0
         self.record = None  # the RecordInterceptor
-        self.outgoing = None  # the Bridges of bridge/bridges.py
+        self.bridges = None  # the Bridges of bridge/bridges.py
         self.log = None  # log(bit, text), called only if log_mask has the bit, or with bit 0
         self._log_mask = 0
         self.pkt = new_packet(limits.max_packet)

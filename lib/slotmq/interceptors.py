@@ -116,7 +116,7 @@ def bridges(broker, one):
     """Let bridges answer what servers send. Their place among the others does not matter: what
     comes from another broker opens no session and subscribes to nothing."""
     loop = broker._loop()
-    broker.outgoing = one
+    broker.bridges = one
     one.inner_first = broker.first_handlers
     broker.first_handlers = _with(one.inner_first, one.first, _CONNECT, _CONNACK_TYPE, _AUTH_TYPE)
     one.inner_handlers = broker.handlers

@@ -223,7 +223,7 @@ class Bridged:
         raise PromiseBroken(f"it never ends: {self._missing() or self._states()}")
 
     def _is_up(self):
-        (bridge,) = self.ends[HERE].broker.outgoing.every
+        (bridge,) = self.ends[HERE].broker.bridges.every
         return self.plan.is_lazy or (bridge.text() == "up" and bridge.is_told)
 
     def _is_quiet(self):

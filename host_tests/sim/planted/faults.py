@@ -116,7 +116,7 @@ FAULTS = (
         "a drop is not counted",
         "delivery/routing.py",
         "    broker.deliveries.refused += 1\n    broker.stats[_DROPPED] += 1\n"
-        "    if broker.outgoing:\n        broker.outgoing.refused(session)\n    return _NONE",
+        "    if broker.bridges:\n        broker.bridges.refused(session)\n    return _NONE",
         "    return _NONE",
     ),
     Fault(

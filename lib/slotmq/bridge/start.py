@@ -31,7 +31,7 @@ def add(broker, options):
     module.check(options, broker.limits, broker.settings)
     if not options.context:
         module.load(options)
-    return (broker.outgoing or Bridges(broker)).add(options)
+    return (broker.bridges or Bridges(broker)).add(options)
 
 
 def start(app):

@@ -224,8 +224,8 @@ def enqueue(broker, session, msg, flags):
         freed += blocks
     broker.deliveries.refused += 1
     broker.stats[_DROPPED] += 1
-    if broker.outgoing:
-        broker.outgoing.refused(session)
+    if broker.bridges:
+        broker.bridges.refused(session)
     return _NONE
 
 
@@ -358,8 +358,8 @@ def drop_oldest(broker, session):
         return 0
     broker.deliveries.refused += 1
     broker.stats[_DROPPED] += 1
-    if broker.outgoing:
-        broker.outgoing.refused(session)
+    if broker.bridges:
+        broker.bridges.refused(session)
     n = broker.messages.blocks(broker.deliveries.msg[entry])
     finish(broker.tables, entry)
     return n

@@ -118,7 +118,7 @@ def refused(broker, buf, topic, n, conn, size):
 
     conn: the connection, or for a will the fields of its CONNECT. Logs each such will, and once a
     minute such a PUBLISH or a payload that is too large."""
-    bridges = broker.outgoing
+    bridges = broker.bridges
     is_strange = bridges and isinstance(conn, int) and not bridges.wants(conn, buf, topic, n)
     filters = (b"$SLOTMQ/#", b"$SLOTMQ/time", b"$SLOTMQ/record/+/get")
     found = _matching(filters, buf, topic, n)

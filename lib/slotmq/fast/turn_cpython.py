@@ -96,14 +96,14 @@ class Turns(Poller):
 
     def _before(self):
         # What handles packets first; bridges only look at their own ones there.
-        bridges = self._broker.outgoing
+        bridges = self._broker.bridges
         return bridges.inner_fast if bridges else self._broker.handle_fast
 
     def _may_read(self, fd, event):
         # may_read() of the fast path; 0: the loop must handle the event.
         stream = self.streams[fd]
         conn = self._broker.loop.of_stream[stream]
-        bridges = self._broker.outgoing
+        bridges = self._broker.bridges
         is_ours = event == _IN and conn >= 0 and stream.is_plain
         is_ours = is_ours and not (bridges and conn in bridges.slow)
         return may_read(self._broker, conn) if is_ours else 0

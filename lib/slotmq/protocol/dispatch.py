@@ -177,7 +177,7 @@ def _handle(broker, conn, buf, at, end, buffered):
     n = 0
     while at < end:
         if handlers is not broker.first_handlers and not buffered:
-            if broker.fast_path or broker.outgoing:
+            if broker.fast_path or broker.bridges:
                 at = broker.handle_fast(broker.fast_path, conn, buf, at, end)
                 if at == end:
                     break

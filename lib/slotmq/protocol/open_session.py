@@ -43,7 +43,7 @@ def open_session(broker, conn, buf, fields):
         broker.conns.source[conn] = [source, user]
     sessions = broker.sessions
     session = sessions.find(ids, off, n)
-    bridges = broker.outgoing
+    bridges = broker.bridges
     if bridges and bridges.used(session) and not hasattr(broker.conns.stream[conn], "publish"):
         return refuse(broker, conn, _BAD_CLIENT_ID, fields)
     if broker.journal_full and _needs_journal(broker, fields, session):
@@ -204,8 +204,8 @@ def _is_full(broker, conn, old):
     if old != _NONE:
         most += 1
         there -= quotas[old] is quotas[conn]
-    if broker.outgoing:
-        most -= broker.outgoing.count()
+    if broker.bridges:
+        most -= broker.bridges.count()
     return there >= quotas[conn][_QUOTA_MOST] or broker.connected >= most
 
 
@@ -279,7 +279,7 @@ def _oldest_offline(broker, empty):
     oldest = _NONE
     for session in range(sessions.slots):
         if sessions.used(session) and sessions.conn[session] == _NONE:
-            if broker.outgoing and broker.outgoing.used(session):
+            if broker.bridges and broker.bridges.used(session):
                 continue
             if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):
                 continue

@@ -27,7 +27,7 @@ def received(broker, conn, pkt):
 
 def who(broker, conn):
     """Whose connection it is."""
-    for each in broker.outgoing.every if broker.outgoing else ():
+    for each in broker.bridges.every if broker.bridges else ():
         if each.conn == conn:
             return "the bridge %r" % each.options.name
     session = broker.conns.session[conn]

@@ -11,7 +11,7 @@ _REASONS = "in/topic in/size out/full out/size out/refused"
 def topics(broker):
     """The rows of all bridges, as in sys_topics.py."""
     sessions = broker.sessions
-    for one in broker.outgoing.every:
+    for one in broker.bridges.every:
         name = "connection/%s/" % one.remote_id.decode()
         session = one.session
         waits = 0 if session == _NONE else sessions.queued[session] + sessions.inflight[session]

@@ -103,7 +103,7 @@ def _topics(s):
         for minutes in MINUTES:
             yield "load/%s/%dmin" % (load, minutes), b"%.2f" % s.loads[at]
             at += 1
-    if s.broker.outgoing:
+    if s.broker.bridges:
         for row in ondemand.take("status.sys_bridges", s.broker.now).topics(s.broker):
             yield row
 

@@ -44,7 +44,7 @@ def take(broker, by):
         journal.whole = False
     if broker.record:
         _move_recorder(broker.record, by)
-    for each in broker.outgoing.every if broker.outgoing else ():
+    for each in broker.bridges.every if broker.bridges else ():
         each.due = max(each.due - by, _LEAST)
         each.limit = max(each.limit - by, _LEAST)
         each.busy = max(each.busy - by, _LEAST)

@@ -63,8 +63,8 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     body = source.size - skip
     remaining = 2 + topic_len + (2 if packet_id else 0) + length + own + body
     n = 1 + length_bytes(remaining) + remaining
-    if broker.outgoing:
-        first = broker.outgoing.leaves(conn, first, n)
+    if broker.bridges:
+        first = broker.bridges.leaves(conn, first, n)
     if 0 < broker.five.packet_max[conn] < n:
         if alias and topic_len:  # without a new alias it may be small enough
             return emit(broker, conn, first, packet_id, ident, False)

@@ -175,7 +175,7 @@ class TestConnecting(BridgeCase):
         self.assertTrue(first.stream.closed)
         first = self.tried(b"\x20\2\0\1")  # it is there, and knows no bridges
         self.assertTrue(self.second.stream.closed)
-        self.assertEqual(self.broker.outgoing.every[0].losses, 0)
+        self.assertEqual(self.broker.bridges.every[0].losses, 0)
 
     def test_an_answer_of_the_first_address_that_comes_in_pieces(self):
         self.start_with_the_second()
@@ -490,7 +490,7 @@ class TestConnecting(BridgeCase):
         self.assertEqual(remote.packets(), [DISCONNECT])
         self.assertTrue(remote.stream.closed)
         self.assertEqual(self.one.text(), "waiting")
-        self.broker.outgoing.every.clear()
+        self.broker.bridges.every.clear()
 
     def test_its_state_is_said_on_both_sides(self):
         name = "$SYS/broker/connection/edge/state"

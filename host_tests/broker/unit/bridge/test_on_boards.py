@@ -72,7 +72,7 @@ class BoardCase(unittest.TestCase):
 
     def end(self):
         self.broker.log_mask = 0
-        for each in self.broker.outgoing.every:
+        for each in self.broker.bridges.every:
             self.broker.end(each.conn, 9)
         self.world.end()
         link.find, link.dial = self.functions

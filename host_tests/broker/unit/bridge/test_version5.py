@@ -228,7 +228,7 @@ class TestConnecting(FiveCase):
         self.assertEqual((self.one.text(), self.one.is_told), ("up", True))
         self.world.loop.close()
         self.assertEqual(remote.packets(), [DISCONNECT])
-        self.broker.outgoing.every.clear()
+        self.broker.bridges.every.clear()
 
     def test_its_keys(self):
         self.bridge5(
@@ -494,7 +494,7 @@ class TestTooLarge(FiveCase):
         for number, (pieces, prefix) in enumerate(every + every):
             if number == 4:  # as with a hook whose answers are not kept
                 self.broker.fast_path = None
-                for each in self.broker.outgoing.every:
+                for each in self.broker.bridges.every:
                     each.due = 1 << 29
                     self.broker.end(each.conn, 9)
             self.lines.clear()
@@ -530,9 +530,9 @@ class TestTooLarge(FiveCase):
         self.subacks(remote)
         remote.send(b"\x32\xff\x7f\0\1a\0\7xx")
         self.world.turn(3)
-        self.assertEqual(len(self.broker.outgoing.slow), 1)
+        self.assertEqual(len(self.broker.bridges.slow), 1)
         remote = self.lose(remote)
-        self.assertEqual(self.broker.outgoing.slow, {})
+        self.assertEqual(self.broker.bridges.slow, {})
         self.assertFalse(remote.stream.closed)
 
     def test_a_client_is_still_ended(self):

@@ -71,12 +71,12 @@ class BridgeCase(BrokerCase):
         self.network.install()
 
     def tearDown(self):
-        for each in self.broker.outgoing.every if self.broker.outgoing else ():
+        for each in self.broker.bridges.every if self.broker.bridges else ():
             self.broker.end(each.conn, 9)
-            self.broker.loop.finish_turn = self.broker.outgoing.inner_finish_turn
+            self.broker.loop.finish_turn = self.broker.bridges.inner_finish_turn
             self.world.turn()
-        if self.broker.outgoing:
-            self.broker.outgoing = None
+        if self.broker.bridges:
+            self.broker.bridges = None
         super().tearDown()
 
     def bridge(self, *topics, addresses=(REMOTE,), **options):

@@ -122,7 +122,7 @@ def _buffers(broker):
         limit = base + conns.tx_bytes if conns.chunked_msg[conn] == _NONE else 0
         # After DISCONNECT, of 5.0 or of a bridge, and a CONNACK that refuses, the limit stays as
         # low as it was.
-        is_last = conns.level[conn] == 5 or broker.outgoing
+        is_last = conns.level[conn] == 5 or broker.bridges
         is_last = is_last and conns.state[conn] in _LEAVING
         if conns.tx_limit[conn] != limit and not (is_last and conns.tx_limit[conn] < limit):
             yield f"limit of connection {conn}"
