@@ -34,6 +34,7 @@ _LOADS = {
     "take": "platform.ondemand",
     "borrow": "platform.ondemand",
     "control": "protocol.dispatch",
+    "module": "bridge.link",
 }
 # The loads on demand that do not go downwards: folder, module, reason. lib/DESIGN.md shows them.
 UPWARDS = (
@@ -61,6 +62,7 @@ UPWARDS = (
     ("embed", "bridge.start", "the program begins a bridge"),
     ("bridge", "interceptors", "bridges stand before the broker"),
     ("bridge", "status.log_bridges", "texts of the log"),
+    ("bridge", "status.log_reasons", "names of reason codes"),
     ("app", "recorder.start", "the program has a recorder"),
 )
 # Python's own modules, by the module that may use them: no sockets in protocol/.

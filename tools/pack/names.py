@@ -123,6 +123,7 @@ SOURCES = {
     "app.obey": "_ORDERS",
     "app.start._forget_what_made_it": "_MADE",
     "bridge.conf.take": "KEYS config.mosquitto_conf.FIELDS",
+    "bridge.link.shift": "_TIMES",
     "bridge.options.options": "bridge.conf.KEYS",
     "bridge.options.check": "_OF_5",
     "bridge.options._check_names": "_TEXTS _IN_CONNECT",

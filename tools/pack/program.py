@@ -68,6 +68,7 @@ _NAMED |= {"embed.publishing": "own_publishing", "bridge.options": "bridge_optio
 _NAMED |= {"bridge.conf": "bridge_configuration", "bridge.start": "bridge_start"}
 _NAMED |= {"bridge.mapping": "bridge_prefixes"}
 _NAMED |= {"bridge.version5": "bridge_mqtt5", "bridge.secure": "bridge_tls"}
+_NAMED |= {"bridge.handshake": "bridge_handshake", "bridge.session": "bridge_session"}
 _NAMED |= {"bridge.probe": "bridge_probing", "status.log_bridges": "log_of_bridges"}
 _NAMED |= {"platform.dns": "name_server_query"}
 _NAMED |= {"net.upgrade": "http_upgrade", "net.protocols": "listener_protocols"}

@@ -7,7 +7,7 @@ from .program import INIT, PACKAGE, Constant, Meaning, OurModule, Own, Program, 
 
 # Calls whose first argument names a module, and the module that defines them, in which any
 # string may name a module
-_LOADS = ("take", "borrow", "forget", "control", "taken.setdefault")
+_LOADS = ("take", "borrow", "forget", "control", "module", "taken.setdefault")
 _LOADER = "platform.ondemand"
 
 

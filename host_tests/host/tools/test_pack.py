@@ -269,7 +269,8 @@ def test_no_definition_has_a_name_of_arguments() -> None:
 
 PACKED = """
 __init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth bridge_configuration
-bridge_mqtt5 bridge_options bridge_prefixes bridge_probing bridge_start bridge_tls bridges
+bridge_handshake bridge_mqtt5 bridge_options bridge_prefixes bridge_probing bridge_session
+bridge_start bridge_tls bridges
 budget capacities certificate client_id columns connect control core denials
 epoch esp32_memory expired_slots filters flush frames_viper hooks http_files http_upgrade
 in_process interceptors journal journal_compaction journal_start journal_viper large_messages

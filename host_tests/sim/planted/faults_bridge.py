@@ -84,31 +84,31 @@ FAULTS = (
     Fault(
         "bridge: what has been received is forgotten",
         "bridge/link.py",
-        "        if not present:\n            self._forget_received()",
-        "        if present:\n            self._forget_received()",
+        "        if not present:\n            session.forget_received(self)",
+        "        if present:\n            session.forget_received(self)",
         where=_BRIDGE,
     ),
     Fault(
         "bridge: what waits is forgotten with the other broker's session",
         "bridge/link.py",
-        "            self._forget_received()\n        if",
-        "            self._forget_received()\n"
+        "            session.forget_received(self)\n        if",
+        "            session.forget_received(self)\n"
         "            if self.session != _NONE:\n"
         "                lifecycle.discard_state(self.broker, self.session)\n        if",
         where=_BRIDGE,
     ),
     Fault(
         "bridge: it connects with a clean session",
-        "bridge/link.py",
-        "        flags = _CLEAN if options.cleansession else 0",
-        "        flags = _CLEAN",
+        "bridge/handshake.py",
+        "    flags = _CLEAN if options.cleansession else 0",
+        "    flags = _CLEAN",
         where=_BRIDGE,
     ),
     Fault(
         "bridge: its session here is clean",
-        "bridge/link.py",
-        "            _CLEAN if self.is_clean else 0,",
-        "            _CLEAN,",
+        "bridge/session.py",
+        "        _CLEAN if one.is_clean else 0,",
+        "        _CLEAN,",
         where=_BRIDGE,
     ),
     Fault(

@@ -10,7 +10,6 @@ from slotmq.delivery.outgoing import put_ack
 from slotmq.fast import topic_matches
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON, const
-from slotmq.protocol.acks import handle_unexpected
 from slotmq.protocol.dispatch import receive
 
 if not MICROPYTHON:
@@ -24,7 +23,6 @@ _TOPIC_LEN = const(8)
 _DROPPED = const(4)
 _PUBACK = const(0x40)
 _PUBREC = const(0x50)
-_CONNACK_TYPE = const(2)
 _PUBLISH_TYPE = const(3)
 _MALFORMED = const(2)
 _TOO_BIG = const(4)
@@ -34,7 +32,8 @@ _BODY = const(3)
 _END = const(4)
 _TOTAL = const(5)
 _FAILURE = const(0x80)
-_ENDING = const(3)  # states of a connection
+_NEW = const(1)  # states of a connection
+_ENDING = const(3)
 _LINGERING = const(5)
 _NOTICE = const(4)
 _LOST = const(9)
@@ -119,8 +118,8 @@ class Bridges:
         of_stream = self.broker.loop.of_stream
         pipe = bridge.secure = socket
         if bridge.options.context:
-            module = ondemand.take("bridge.secure", self.broker.now)
-            pipe = bridge.secure = module.Secure(self.broker, bridge, socket, bridge.host)
+            secure = bridge.module("bridge.secure").Secure
+            pipe = bridge.secure = secure(self.broker, bridge, socket, bridge.host)
         else:
             bridge.secure = None
             if not bridge.is_mapped or not MICROPYTHON and hasattr(socket, "fileno"):
@@ -149,40 +148,20 @@ class Bridges:
 
     # Before handlers
 
-    def first(self, broker, conn, pkt, buf):
-        """CONNECT, AUTH and CONNACK before a session is open."""
+    def handle(self, broker, conn, pkt, buf):
+        """What only servers send, and CONNECT, SUBSCRIBE, UNSUBSCRIBE and AUTH, which they must
+        not."""
         bridge = self._of(conn)
         if not bridge:
-            return self.inner_first[pkt[_TYPE]](broker, conn, pkt, buf)
-        if pkt[_TYPE] != _CONNACK_TYPE:
-            return handle_unexpected(broker, conn, pkt, buf)
+            return self._inner(conn)[pkt[_TYPE]](broker, conn, pkt, buf)
         with heap.lifted:
-            return bridge.connected(pkt, buf)
-
-    def answer(self, broker, conn, pkt, buf):
-        """SUBACK, UNSUBACK, PINGRESP: only a bridge's other broker may send them."""
-        bridge = self._of(conn)
-        if not bridge:
-            return handle_unexpected(broker, conn, pkt, buf)
-        with heap.lifted:
-            return bridge.answer(pkt, buf)
+            return bridge.handle(pkt, buf)
 
     def _inner(self, conn):
-        return self.inner_5 if self.broker.conns.level[conn] == 5 else self.inner_handlers
-
-    def subscribe(self, broker, conn, pkt, buf):
-        """SUBSCRIBE, UNSUBSCRIBE, AUTH: only clients may send them."""
-        if self._of(conn):
-            return handle_unexpected(broker, conn, pkt, buf)
-        return self._inner(conn)[pkt[_TYPE]](broker, conn, pkt, buf)
-
-    def disconnect(self, broker, conn, pkt, buf):
-        """DISCONNECT of version 5: the other broker says why."""
-        bridge = self._of(conn)
-        if not bridge:
-            return self.inner_5[pkt[_TYPE]](broker, conn, pkt, buf)
-        with heap.lifted:
-            return ondemand.take("bridge.version5", broker.now).left(bridge, pkt, buf)
+        conns = self.broker.conns
+        if conns.state[conn] == _NEW:
+            return self.inner_first
+        return self.inner_5 if conns.level[conn] == 5 else self.inner_handlers
 
     def acknowledged(self, broker, conn, pkt, buf):
         """PUBACK, PUBREC of version 5: with such a reason code the other broker has refused it."""
@@ -191,8 +170,8 @@ class Bridges:
         if bridge:
             broker.stats[_DROPPED] += 1
             with heap.lifted:
-                five = ondemand.take("bridge.version5", broker.now)
-                bridge.refuse("out/refused", "refused there (%s)" % five.reason(buf[at]))
+                why = bridge.module("bridge.version5").reason(buf[at])
+                bridge.refuse("out/refused", "refused there (%s)" % why)
         return self.inner_5[pkt[_TYPE]](broker, conn, pkt, buf)
 
     def goodbye(self, broker, conn, result):

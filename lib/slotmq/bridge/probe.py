@@ -2,7 +2,6 @@
 # its own says CONNECT there, since a dead broker's address may still accept connections, as that
 # of a proxy does. CONNACK is the answer; then DISCONNECT, so that no will is published, and the
 # bridge itself moves. Loaded on demand; owns nothing: Bridge has the connection. Allocates.
-from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
 _IN = const(1)
@@ -30,9 +29,9 @@ def begin_probe(one):
         return
     one.probe = one.probe_pipe = probe = made[0]
     if one.options.context:
-        secure = ondemand.take("bridge.secure", one.broker.now)
+        secure = one.module("bridge.secure")
         one.probe_pipe = secure.tls.Pipe(probe, one.options.context, one.options.addresses[0][0])
-    one.probe_rest = one.connect_packet()
+    one.probe_rest = one.module("bridge.handshake").connect_packet(one)
     one.probe_answer = b""
     loop.of_stream[probe] = one.owner.index
     loop.poller.register(probe, _IN | _OUT | _HUP)

@@ -2,6 +2,7 @@
 # says of its limits: Receive Maximum, Maximum QoS, Maximum Packet Size, topic aliases, and whether
 # it serves RETAIN, wildcards and shared subscriptions [5.0, 3.1.2.11, 3.2.2.3]. Owns nothing: the
 # Bridge has what was found, as `remote`. Control plane: allocates.
+from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -36,37 +37,6 @@ _OF_CONNACK = {
     RECEIVE_MAX: 2, ALIAS_MAX: 2, MAX_QOS: 1, RETAIN: 1, 0x26: 9, LARGEST: 4, WILDCARDS: 1,
     0x29: 1, SHARED: 1,
 }  # fmt: skip
-_NAMES = {
-    0x10: "nobody has subscribed",
-    0x80: "unspecified error",
-    0x83: "implementation specific error",
-    0x84: "no MQTT 5.0",
-    0x85: "client id",
-    0x86: "user name or password",
-    0x87: "not authorized",
-    0x88: "server unavailable",
-    0x89: "server busy",
-    0x8A: "banned",
-    0x8B: "it stops",
-    0x8D: "keep-alive",
-    0x8E: "another client has this client id",
-    0x8F: "topic filter",
-    0x90: "topic name",
-    0x91: "packet id in use",
-    0x93: "Receive Maximum exceeded",
-    0x95: "packet too large",
-    0x97: "quota exceeded",
-    0x98: "administrative action",
-    0x99: "payload format",
-    0x9A: "no RETAIN",
-    0x9B: "QoS",
-    0x9C: "use another server",
-    0x9D: "server moved",
-    0x9E: "no shared subscriptions",
-    0xA1: "no subscription identifiers",
-    0xA2: "no wildcards",
-}
-
 
 def properties(options, limits, pkt):
     """The properties of CONNECT, with their length."""
@@ -121,8 +91,8 @@ def read(buf, at, end):
 def reason(code, found=()):
     """A reason code as text, with what the other broker says about it."""
     text = "0x%02x" % code
-    if code in _NAMES:
-        text += ", " + _NAMES[code]
+    if code & 0x80:
+        text += ", " + ondemand.take("status.log_reasons", 0).words(code)
     said = found[_REASON] if _REASON in found else b""
     if said:
         text += ": " + "".join([chr(c) if 31 < c < 127 else "?" for c in said])

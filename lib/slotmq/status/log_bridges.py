@@ -1,6 +1,5 @@
 # log_bridges.py - what the log says of a bridge's connection: which bridge, which address, why it
 # is not there or has ended. Loaded on demand; owns nothing; allocates the line.
-from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
 _MALFORMED = const(2)
@@ -32,22 +31,9 @@ _ERRORS = """\
 116 no answer
 118 no way there
 """
-# As in log_connections.py, for what ends such a connection
-_RESULTS = """\
-
-it leaves: DISCONNECT
-malformed packet
-protocol error
-packet too large
-
-no space: limit received, messages
-
-
-
-broker stops"""
+# Beside what status/log_connections.py says of these results
+_RESULTS = {_LEFT: "it leaves: DISCONNECT", 6: "no space: limit received, messages"}
 _ADDRINFO = "[addrinfo error "
-_CODES = "protocol version|client id|unavailable|user name or password|not authorized"
-
 
 def _error(number):
     """The text of an error of the socket."""
@@ -72,14 +58,12 @@ def reason_of(exception, bind):
     return _known(number) or str(about[-1])
 
 
-def say_refused(one, code, text):
-    """CONNACK refuses the bridge. text: of a reason code of version 5, or None."""
-    if text is None:
-        names = _CODES.split("|")
-        text = "return code %d" % code
-        if code <= len(names):
-            text += ", " + names[code - 1]
-    one._log(_WARNING, "refused by %s (%s)" % (one.where(), text))
+def return_code(one, code):
+    """Why CONNACK of version 3 refuses the bridge."""
+    text = "return code %d" % code
+    if code < 6:
+        text += ", " + one.module("status.log_reasons").words(code)
+    return text
 
 
 def say_ended(one, why, number):
@@ -88,11 +72,11 @@ def say_ended(one, why, number):
         return
     is_new = one.state == _CONNECTING
     if why == _LEFT and one.is_soon:  # this side leaves
-        one._log(_NOTICE, "leaves %s" % one.where())
+        one.log(_NOTICE, "leaves %s" % one.where())
         return
     text = one.why or _text(one, why, number, is_new)
     what = "cannot connect to %s (%s)" if is_new else "lost %s (%s)"
-    one._log(_WARNING, what % (one.where(), text))
+    one.log(_WARNING, what % (one.where(), text))
 
 
 def _text(one, why, number, is_new):
@@ -111,6 +95,5 @@ def _text(one, why, number, is_new):
         return "nothing has come for %d s: keepalive_interval" % (silent // 10)
     if is_new and why in (_MALFORMED, _PROTOCOL):
         return "its answer is no CONNACK"
-    if why < 0x80:
-        return _RESULTS.split("\n")[why]
-    return ondemand.take("status.log_reasons", broker.now).name(why)
+    words = one.module("status.log_connections")
+    return _RESULTS[why] if why in _RESULTS else words.result(broker, why)

@@ -59,6 +59,13 @@ def denied(broker, conn, what):
     ondemand.take("status.log_reasons", broker.now).denied(broker, conn, what)
 
 
+def result(broker, reason):
+    """The text of a result, or of a version 5 code."""
+    if reason < 0x80:
+        return _WHY.split("\n")[reason]
+    return ondemand.take("status.log_reasons", broker.now).name(reason)
+
+
 def ended(broker, conn, reason):
     """A connection ends, with or without a session. reason: a result, or a version 5 code."""
     conns = broker.conns
@@ -66,11 +73,7 @@ def ended(broker, conn, reason):
     if reason == _REFUSED:
         return  # already logged
     take = ondemand.take
-    why = (
-        _WHY.split("\n")[reason]
-        if reason < 0x80
-        else take("status.log_reasons", broker.now).name(reason)
-    )
+    why = result(broker, reason)
     if reason == _TIMED_OUT:
         why += _late(broker, conn)
     if reason == _TOO_BIG:

@@ -62,7 +62,10 @@ QoS not supported
 use another server
 server moved
 shared subscriptions not supported
-connection rate exceeded"""
+connection rate exceeded
+maximum connect time
+subscription identifiers not supported
+wildcard subscriptions not supported"""
 # Index in _REASONS of each return code of version 3, from 1 on
 _RETURN_CODES = b"\4\5\x08\6\7"
 
@@ -196,10 +199,13 @@ def too_long(broker, pkt):
     return b", its topic is longer than topic_bytes".decode()
 
 
-def name(reason):
-    """The text of a return code of version 3 or a reason code, with its number."""
-    code = reason
+def words(code):
+    """The words for a return code of version 3 or a reason code."""
     at = code - 0x80 if code & 0x80 else _RETURN_CODES[min(code, 5) - 1]
     rows = _REASONS.split(b"\n")
-    words = (rows[at] if at < len(rows) else b"an unknown reason").decode()
-    return ("%s (reason 0x%02x)" if code & 0x80 else "%s (return code %d)") % (words, code)
+    return (rows[at] if at < len(rows) else b"an unknown reason").decode()
+
+
+def name(code):
+    """These words with the number."""
+    return ("%s (reason 0x%02x)" if code & 0x80 else "%s (return code %d)") % (words(code), code)

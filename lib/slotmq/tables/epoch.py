@@ -45,13 +45,7 @@ def take(broker, by):
     if broker.record:
         _move_recorder(broker.record, by)
     for each in broker.bridges.every if broker.bridges else ():
-        each.due = max(each.due - by, _LEAST)
-        each.limit = max(each.limit - by, _LEAST)
-        each.busy = max(each.busy - by, _LEAST)
-        each.pong = max(each.pong - by, _LEAST)
-        each.wake = max(each.wake - by, _LEAST)
-        each.began = max(each.began - by, _LEAST)
-        each.next_probe = max(each.next_probe - by, _LEAST)
+        each.shift(by, _LEAST)
 
 
 def move_rows(broker, by):

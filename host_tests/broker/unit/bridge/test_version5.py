@@ -257,7 +257,7 @@ class TestConnecting(FiveCase):
             (accept(b"\x1f\0\5a\n\x1b\xc3\x9b", 0, 0x97), "0x97, quota exceeded: a????"),
             (accept(b"\x1f\0x" + b"x" * 120, 0, 0x97), "0x97, quota exceeded: " + "x" * 100),
             (accept(b"", 0, 0x87), "0x87, not authorized"),
-            (b"\x20\x02\0\3", "return code 3, unavailable"),
+            (b"\x20\x02\0\3", "return code 3, server unavailable"),
         ):
             self.lines.clear()
             self.bridge5(("a",), remote_clientid=f"c{len(answer)}")
@@ -315,7 +315,7 @@ class TestConnecting(FiveCase):
         self.assertTrue(remote.stream.closed)
         self.assertEqual(
             self.lines,
-            ["Bridge 'up': lost 192.0.2.1:1883 (it leaves: 0x8b, it stops: restart)."],
+            ["Bridge 'up': lost 192.0.2.1:1883 (it leaves: 0x8b, server shutting down: restart)."],
         )
         for number, wrong in enumerate((packet(0xF0, b"\x18\0"), subscribe(1, "#", 0, b""))):
             self.bridge5(("a",), remote_clientid=f"c{number}")
