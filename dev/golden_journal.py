@@ -12,8 +12,8 @@ from typing import Any
 from slotmq import Broker, Limits, Settings
 from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium
+from slotmq.journal.records import VERSION
 from slotmq.journal.restore import restore
-from slotmq.journal.writer import VERSION
 from slotmq.net.loop import Loop
 from slotmq_tools import codec
 from slotmq_tools.sim.flash import Flash

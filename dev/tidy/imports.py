@@ -104,6 +104,7 @@ PYTHON = {
     "journal.location": "errno fcntl ffi os slotmq_boards vfs",
     "journal.start": "gc sys",
     "journal.medium_*": "binascii os struct",
+    "journal.*": "struct",
     "embed.asyncio_task": "asyncio",
     "embed.restoring_cpython": "types",
     "embed.serving_cpython": "asyncio",

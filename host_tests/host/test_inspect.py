@@ -5,6 +5,7 @@ from binascii import crc32
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from struct import calcsize
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from click.testing import CliRunner
 
 from host_tests.broker.unit.journal.media import Ram
 from slotmq import Broker, Limits, Settings
+from slotmq.journal import records
 from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium
 from slotmq.journal.restore import restore
 from slotmq_tools import cli
 from slotmq_tools.journal import tables
+from slotmq_tools.journal.schema import RECORDS
 from slotmq_tools.ports import free_port
 
 from ..broker.wire5 import codec
@@ -24,6 +27,15 @@ from ..broker.wire5.client import Client
 from ..support.program import Run, conf
 
 SNAPSHOT = 20000
+
+
+def test_format_md_has_the_fields_of_each_record() -> None:
+    page = (Path(__file__).parents[2] / "lib" / "FORMAT.md").read_text()
+    for number, (name, layout, fields, _) in RECORDS.items():
+        sizes = [calcsize(">" + kind) for kind in layout[1:]]
+        assert getattr(records, f"{name}_SIZE", 2) == sum(sizes), name
+        shown = ", ".join(f"{field} {size}" for field, size in zip(fields, sizes, strict=True))
+        assert f"\n| {number} | {name} | {shown} |" in page
 
 
 def inspected(file: Path, out: Path) -> dict[str, list[dict[str, Any]]]:

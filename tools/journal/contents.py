@@ -1,21 +1,23 @@
 """What a journal contains: the last row of each slot, from the generation that a start would use.
 
-The broker's own reader reads the records; lib/FORMAT.md describes their bytes.
+The broker's own reader reads the records; lib/slotmq/journal/records.py has their fields.
 """
 
+import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slotmq.journal.reader import Reader, last_commit, signed, u16, u32
-from slotmq.journal.writer import VERSION
+from slotmq.journal import records
+from slotmq.journal.reader import Reader, last_commit, u16
 
 from ..errors import ToolError
 from .image import Image
+from .schema import RECORDS
 
 _NONE = 0xFFFF
 _NEVER = 0x3FFFFFFF
-_CLEAN, _CONNECTED, _WILL, _OWNED = 1, 2, 4, 16
+Row = dict[str, Any]  # the fields of a record
 
 
 class Message(NamedTuple):
@@ -63,7 +65,7 @@ def read(path: Path) -> Contents:
     contents, reader = _newest(path, medium, found, len(data))
     try:
         _read_records(contents, reader, contents.bytes)
-    except (IndexError, KeyError, UnicodeDecodeError):
+    except (IndexError, KeyError, UnicodeDecodeError, struct.error):
         raise ToolError(f"{path}: its records contradict each other") from None
     return contents
 
@@ -74,15 +76,15 @@ def _newest(path: Path, medium: Image, found: list[int], longest: int) -> tuple[
     versions = []
     for generation in found:
         reader = Reader(medium, generation, longest)  # a buffer for any record
-        end, tail = last_commit(reader, VERSION)
+        end, tail = last_commit(reader)
         if end:
             contents = Contents(
                 generation=generation, bytes=end, tail=tail, newer=", ".join(wrong)
             )
             return contents, reader
         versions.append(tail)
-        wrong.append(f"generation {generation} is {_newer(tail, VERSION) or 'damaged'}")
-    newer = _newer(max(versions), VERSION)
+        wrong.append(f"generation {generation} is {_newer(tail, records.VERSION) or 'damaged'}")
+    newer = _newer(max(versions), records.VERSION)
     raise ToolError(f"{path}: it {'is ' + newer if newer else 'has no whole commit'}")
 
 
@@ -97,42 +99,47 @@ def _read_records(contents: Contents, reader: Reader, end: int) -> None:
     while at < end:
         at = reader.after(at)
         reader.find(at)
-        body = bytes(reader.buf[: reader.read_body()])
-        _STEPS[reader.kind](contents, body)
+        record = RECORDS[reader.kind]
+        row, rest = record.decoded(bytes(reader.buf[: reader.read_body()]))
+        if record.name in _GONE:
+            getattr(contents, _GONE[record.name]).pop(row["slot"], None)
+        else:
+            _STEPS[record.name](contents, row, rest)
         at = reader.next
 
 
-def _head(contents: Contents, body: bytes) -> None:
-    contents.version = body[0]
+def _head(contents: Contents, row: Row, _rest: bytes) -> None:
+    contents.version = row["version"]
 
 
-def _session(contents: Contents, body: bytes) -> None:
-    slot, flags = u16(body, 0), body[2]
-    user, start = None, 25
-    if flags & _OWNED:
-        start = 27 + u16(body, 25)
-        user = body[27:start].decode()
-    client_id = body[start:].decode()
+def _session(contents: Contents, row: Row, rest: bytes) -> None:
+    slot, flags = row["slot"], row["flags"]
+    user = None
+    if flags & records.OWNED:
+        end = 2 + u16(rest, 0)
+        user, rest = rest[2:end].decode(), rest[end:]
+    client_id = rest.decode()
+    is_clean, was_connected = flags & records.IS_CLEAN, flags & records.WAS_CONNECTED
     # As journal/restore.py: a clean session has no rows, and a new client in a slot does not
     # inherit the rows of the last one.
     before = contents.clients.get(slot)
-    if flags & _CLEAN or not before or (before["client_id"], before["user"]) != (client_id, user):
-        _session_gone(contents, body)
-    will = contents.messages[u16(body, 11)] if flags & _WILL else None
+    if is_clean or not before or (before["client_id"], before["user"]) != (client_id, user):
+        _session_gone(contents, row, b"")
+    will = contents.messages[row["will"]] if flags & records.HAS_WILL else None
     contents.clients[slot] = {
         "client_id": client_id,
         "user": user,
-        "expiry_s": 0 if flags & _CLEAN else _seconds(u32(body, 7)),
-        "was_connected": bool(flags & _CONNECTED),
-        "left": None if flags & _CONNECTED else signed(u32(body, 3)),
+        "expiry_s": 0 if is_clean else _seconds(row["expiry"]),
+        "was_connected": bool(was_connected),
+        "left": None if was_connected else row["left"],
         "will": will,
-        "will_delay_s": u32(body, 13) if will else None,
-        "will_due": signed(u32(body, 17)) if will and not flags & _CONNECTED else None,
+        "will_delay_s": row["delay"] if will else None,
+        "will_due": row["due"] if will and not was_connected else None,
     }
 
 
-def _session_gone(contents: Contents, body: bytes) -> None:
-    slot = u16(body, 0)
+def _session_gone(contents: Contents, row: Row, _rest: bytes) -> None:
+    slot = row["slot"]
     contents.clients.pop(slot, None)
     contents.received.pop(slot, None)
     for rows in (contents.subs, contents.deliveries):
@@ -140,95 +147,75 @@ def _session_gone(contents: Contents, body: bytes) -> None:
             del rows[key]
 
 
-def _subscription(contents: Contents, body: bytes) -> None:
-    share = body[12]
-    contents.subs[u16(body, 0)] = {
-        "session": u16(body, 2),
-        "filter": body[13 + share :].decode(),
-        "qos": body[4],
-        "options": body[5],
-        "identifier": u32(body, 6) or None,
-        "share": body[13 : 13 + share].decode() or None,
+def _subscription(contents: Contents, row: Row, rest: bytes) -> None:
+    contents.subs[row["slot"]] = {
+        "session": row["session"],
+        "filter": rest[row["length"] :].decode(),
+        "qos": row["qos"],
+        "options": row["options"],
+        "identifier": row["identifier"] or None,
+        "share": rest[: row["length"]].decode() or None,
     }
 
 
-def _subscription_gone(contents: Contents, body: bytes) -> None:
-    contents.subs.pop(u16(body, 0), None)
-
-
-def _message(contents: Contents, body: bytes) -> None:
-    text = 13 + u16(body, 11)
-    payload = text + int.from_bytes(body[8:11], "big")
-    contents.messages[u16(body, 0)] = Message(
-        body[13:text].decode(),
-        body[payload:],
-        body[2] >> 1 & 3,
-        bool(body[2] & 1),
-        signed(u32(body, 3)) + body[7] * (10 << 25),
-        body[text:payload],
+def _message(contents: Contents, row: Row, rest: bytes) -> None:
+    text = 2 + u16(rest, 0)
+    payload = text + (row["high"] << 16 | row["low"])
+    contents.messages[row["slot"]] = Message(
+        rest[2:text].decode(),
+        rest[payload:],
+        row["flags"] >> 1 & 3,
+        bool(row["flags"] & 1),
+        row["expires"] + row["far"] * (10 << 25),
+        rest[text:payload],
     )
 
 
-def _delivery(contents: Contents, body: bytes) -> None:
-    msg = u16(body, 4)
-    contents.deliveries[u16(body, 0)] = {
-        "session": u16(body, 2),
+def _delivery(contents: Contents, row: Row, _rest: bytes) -> None:
+    msg, flags = row["message"], row["flags"]
+    contents.deliveries[row["slot"]] = {
+        "session": row["session"],
         "message": None if msg == _NONE else contents.messages[msg],
-        "qos": body[6] >> 1 & 3,
-        "retain": bool(body[6] & 1),
-        "state": "released" if msg == _NONE else "sent" if body[6] & 8 else "queued",
-        "identifier": u32(body, 9) or None,
+        "qos": flags >> 1 & 3,
+        "retain": bool(flags & 1),
+        "state": "released" if msg == _NONE else "sent" if flags & 8 else "queued",
+        "identifier": row["identifier"] or None,
     }
 
 
-def _delivery_released(contents: Contents, body: bytes) -> None:
-    contents.deliveries[u16(body, 0)].update(message=None, state="released")
+def _delivery_released(contents: Contents, row: Row, _rest: bytes) -> None:
+    contents.deliveries[row["slot"]].update(message=None, state="released")
 
 
-def _delivery_gone(contents: Contents, body: bytes) -> None:
-    contents.deliveries.pop(u16(body, 0), None)
-
-
-def _received(contents: Contents, body: bytes) -> None:
-    held = [(u16(body, at), u16(body, at + 2)) for at in range(2, len(body), 4)]
-    contents.received[u16(body, 0)] = [
-        (packet_id, None if msg == _NONE else contents.messages[msg]) for packet_id, msg in held
+def _received(contents: Contents, row: Row, rest: bytes) -> None:
+    contents.received[row["slot"]] = [
+        (packet_id, None if msg == _NONE else contents.messages[msg])
+        for packet_id, msg in struct.iter_unpack(">HH", rest)
     ]
 
 
-def _retained(contents: Contents, body: bytes) -> None:
-    contents.retained[u16(body, 0)] = contents.messages[u16(body, 2)]
+def _retained(contents: Contents, row: Row, _rest: bytes) -> None:
+    contents.retained[row["slot"]] = contents.messages[row["message"]]
 
 
-def _retained_gone(contents: Contents, body: bytes) -> None:
-    contents.retained.pop(u16(body, 0), None)
-
-
-def _commit(contents: Contents, body: bytes) -> None:
-    contents.now = u32(body, 0)
+def _commit(contents: Contents, row: Row, _rest: bytes) -> None:
+    contents.now = row["now"]
     contents.commits += 1
 
 
-def _skip(contents: Contents, body: bytes) -> None:
-    """No record has that type."""
-
-
-_STEPS = (
-    _skip,
-    _head,
-    _session,
-    _session_gone,
-    _subscription,
-    _subscription_gone,
-    _message,
-    _delivery,
-    _delivery_released,
-    _delivery_gone,
-    _received,
-    _retained,
-    _retained_gone,
-    _commit,
-)
+_STEPS = {
+    "HEAD": _head,
+    "SESSION": _session,
+    "SESSION_GONE": _session_gone,
+    "SUBSCRIPTION": _subscription,
+    "MESSAGE": _message,
+    "DELIVERY": _delivery,
+    "DELIVERY_RELEASED": _delivery_released,
+    "RECEIVED": _received,
+    "RETAINED": _retained,
+    "COMMIT": _commit,
+}
+_GONE = {"SUBSCRIPTION_GONE": "subs", "DELIVERY_GONE": "deliveries", "RETAINED_GONE": "retained"}
 
 
 def _seconds(value: int) -> int | None:

@@ -40,6 +40,13 @@ def _is_constant(program: Program, module: str, statement: ast.stmt) -> bool:
     return isinstance(program.meaning(module, statement.targets[0].id), Constant)
 
 
+def _is_of_constants(program: Program, module: str) -> bool:
+    return all(
+        isinstance(statement, ast.ImportFrom) or _is_constant(program, module, statement)
+        for statement in program.modules[module].body
+    )
+
+
 class _Writer(ast.NodeTransformer):
     """Renames the names in one module's statements."""
 
@@ -78,7 +85,7 @@ class _Writer(ast.NodeTransformer):
                 return ""
             source = PACKAGE if file == INIT else f"{PACKAGE}.{file}"
             return f"from {source} import {self._names.definitions[meaning]}"
-        if isinstance(meaning, OurModule):
+        if isinstance(meaning, OurModule) and not _is_of_constants(self._program, meaning.name):
             file = self._program.file_of(meaning.name)
             return "" if file == self._file else f"from {PACKAGE} import {file}"
         return ""

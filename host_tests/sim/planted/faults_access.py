@@ -80,7 +80,7 @@ FAULTS = (
     Fault(
         "the journal forgets the user of a session",
         "journal/rows.py",
-        "        flags |= _OWNED\n",
+        "        flags |= records.OWNED\n",
         "        pass\n",
     ),
 )

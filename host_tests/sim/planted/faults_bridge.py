@@ -55,8 +55,8 @@ FAULTS = (
     Fault(
         "bridge: packet ids change at a start",
         "journal/restore_messages.py",
-        "        slot = u16(buf, 0)\n        if not self.counts(",
-        "        slot = broker.deliveries.count[0]\n        if not self.counts(",
+        "        if not self.counts(there, at):",
+        "        slot = broker.deliveries.count[0]\n        if not self.counts(there, at):",
         where=_BRIDGE,
     ),
     Fault(

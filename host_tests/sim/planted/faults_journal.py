@@ -81,13 +81,13 @@ FAULTS = (
     Fault(
         "a finished delivery is never removed",
         "journal/writer.py",
-        "                    self.record(_DELIVERY_GONE, put_u16(self.buf, _FIELDS, entry))\n",
+        "                    self.of_slot(records.DELIVERY_GONE, entry)\n",
         "                    pass\n",
     ),
     Fault(
         "an ended session is never removed",
         "journal/rows.py",
-        "            journal.gone(_SESSION_GONE, dirty, at)\n",
+        "            journal.gone(records.SESSION_GONE, dirty, at)\n",
         "            dirty[at] = 0\n",
     ),
     # What a start reads
@@ -100,7 +100,7 @@ FAULTS = (
     Fault(
         "records after the last COMMIT are accepted",
         "journal/reader.py",
-        "        if kind == _COMMIT:\n            end = at",
+        "        if kind == records.COMMIT:\n            end = at",
         "        end = at",
     ),
     Fault(
@@ -112,8 +112,8 @@ FAULTS = (
     Fault(
         "packet ids change at a start",
         "journal/restore_messages.py",
-        "        slot = u16(buf, 0)\n        if not self.counts(",
-        "        slot = broker.deliveries.count[0]\n        if not self.counts(",
+        "        if not self.counts(there, at):",
+        "        slot = broker.deliveries.count[0]\n        if not self.counts(there, at):",
     ),
     Fault(
         "a packet id is used twice",
@@ -142,7 +142,7 @@ FAULTS = (
     Fault(
         "options of a subscription are lost",
         "journal/restore_rows.py",
-        "            five.options[sub] = buf[5]\n",
+        "            five.options[sub] = options\n",
         "",
     ),
     Fault(

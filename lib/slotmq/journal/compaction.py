@@ -2,9 +2,11 @@
 # one, sets whether the journal is full, and writes the rows that CONNECT and SUBSCRIBE change
 # (journal/rows.py). Loaded on demand; allocates. Owns nothing: what must be remembered is in the
 # Journal.
-from slotmq.delivery.encode import put_u16, put_u32
+from struct import pack_into
+
+from slotmq.journal import records
 from slotmq.journal.rows import is_gone, write_rows
-from slotmq.journal.writer import VERSION, Journal
+from slotmq.journal.writer import Journal
 from slotmq.platform.runtime import const
 
 _WHOLE = const(5)  # of Connections.counts
@@ -24,7 +26,6 @@ _PUBLISH_TYPE = const(3)
 _ENOMEM = const(12)
 _ENOSPC = const(28)
 _NO_SPACE = (28, 122)  # ENOSPC; EDQUOT: a user's quota is used up
-_HEAD = const(1)  # a record type
 _FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
@@ -103,17 +104,16 @@ def make(journal):
     # The most QoS 2 deliveries that may have been sent without a row that says so
     journal.window = min(journal.broker.deliveries.window[0], _NONE)
     journal.generation += 1
-    put_u32(journal.seed, 0, journal.generation)
+    pack_into(">I", journal.seed, 0, journal.generation)
     medium.begin(journal.generation)
     _forget(journal)
     journal.records = 0
-    buf = journal.buf
     # Where sessions have no users, an older broker can read what is written.
-    buf[_FIELDS] = VERSION if journal.broker.owners else VERSION - 1
-    at = put_u16(buf, put_u32(buf, _FIELDS + 1, journal.generation), journal.window)
+    version = records.VERSION if journal.broker.owners else records.VERSION - 1
     by_table = medium.page == 1
-    buf[at] = journal.always | by_table << 1
-    journal.record(_HEAD, at + 1)
+    head = version, journal.generation, journal.window, journal.always | by_table << 1
+    pack_into(records.HEAD_LAYOUT, journal.buf, _FIELDS, *head)
+    journal.record(records.HEAD, records.HEAD_SIZE)
     if by_table:
         interval = journal.time_interval
         journal.time_interval = _NEVER  # no COMMIT for the time alone

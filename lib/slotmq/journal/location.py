@@ -4,6 +4,7 @@
 import os
 from errno import EACCES, EAGAIN
 
+from slotmq.journal import records
 from slotmq.platform.runtime import MICROPYTHON, const
 
 # Measured, see FORMAT.md. A region of raw flash wears 15 times less.
@@ -29,12 +30,13 @@ _RECORD = const(9)  # the most bytes of a record beside its body: type, length, 
 
 def snapshot_bytes(limits):
     """The most bytes that the rows of full tables take, as records; see FORMAT.md."""
-    session = limits.client_id_bytes + 25 + 2 + 4 * limits.received + 2 * _RECORD
-    subscription = limits.topic_bytes + 32 + 13 + _RECORD
+    session = limits.client_id_bytes + records.SESSION_SIZE + 2 + _RECORD
+    session += 4 * limits.received + _RECORD
+    subscription = limits.topic_bytes + 32 + records.SUBSCRIPTION_SIZE + _RECORD
     total = limits.sessions * session + limits.subscriptions * subscription
-    total += limits.message_bytes + limits.messages * (13 + _RECORD)
-    total += limits.deliveries * (13 + _RECORD) + limits.retained * (4 + _RECORD)
-    return total + 64
+    total += limits.message_bytes + limits.messages * (records.MESSAGE_SIZE + 2 + _RECORD)
+    total += limits.deliveries * (records.DELIVERY_SIZE + _RECORD)
+    return total + limits.retained * (records.RETAINED_SIZE + _RECORD) + 64
 
 
 def medium(limits, board, location, name, warn):

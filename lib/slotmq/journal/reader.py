@@ -2,10 +2,9 @@
 # it is whole. Owns a buffer and a window on the medium. Allocates.
 from slotmq.fast import copy
 from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state
+from slotmq.journal import records
 from slotmq.platform.runtime import const
 
-_HEAD = const(1)
-_COMMIT = const(13)
 _BY_TABLE = const(2)  # in HEAD: two COMMITs end its first rows
 _COMMIT_BEGINS = b"\x0d\x04"  # type and length
 _CHUNK = const(60)
@@ -19,14 +18,6 @@ DAMAGED = 2  # committed records follow that can no longer be reached
 
 def u16(buf, at):
     return buf[at] << 8 | buf[at + 1]
-
-
-def u32(buf, at):
-    return u16(buf, at) << 16 | u16(buf, at + 2)
-
-
-def signed(value):
-    return value - (1 << 32) if value >> 31 else value
 
 
 class Reader:
@@ -132,7 +123,7 @@ class Reader:
         return end if off >= end else at
 
 
-def last_commit(reader, version):
+def last_commit(reader):
     """-> where the last COMMIT ends, and what follows it: 0 (nothing), TORN or DAMAGED.
 
     (0, 0): there is no COMMIT. (0, version): the generation is of that newer version."""
@@ -140,19 +131,19 @@ def last_commit(reader, version):
     has_rows = True  # are the rows of the compaction, which come first, all there?
     while True:
         at = reader.after(at)
-        if not reader.find(at) or reader.kind > _COMMIT:
+        if not reader.find(at) or reader.kind > records.COMMIT:
             break
         if at == 0:
             n = reader.read_body()
-            if reader.kind != _HEAD or n < 5:
+            if reader.kind != records.HEAD or n < 5:
                 return 0, 0
-            if reader.buf[0] > version:
+            if reader.buf[0] > records.VERSION:
                 return 0, reader.buf[0]
             has_rows = n < 8 or not reader.buf[7] & _BY_TABLE
         at = reader.next
-        has_rows = has_rows or kind == reader.kind == _COMMIT
+        has_rows = has_rows or kind == reader.kind == records.COMMIT
         kind = reader.kind
-        if kind == _COMMIT:
+        if kind == records.COMMIT:
             end = at
     if not end:
         return 0, 0

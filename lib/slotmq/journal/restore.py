@@ -6,9 +6,9 @@
 # end. Damage is reported and set aside, and the start continues with what is whole. Two things
 # end the start: limits that are too low, until they are raised; and rows that contradict one
 # another, which the next start does not find. Loaded for the start only; owns nothing; allocates.
+from slotmq.journal import records
 from slotmq.journal.reader import DAMAGED, Reader, last_commit
 from slotmq.journal.restore_rows import Restorer
-from slotmq.journal.writer import VERSION
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
@@ -43,7 +43,7 @@ def read_back(broker, medium, warn):
     for generation in generations:
         newest = max(newest, generation)
         reader = Reader(medium, generation, longest)
-        end, torn = last_commit(reader, VERSION)
+        end, torn = last_commit(reader)
         if end:
             if torn == DAMAGED:
                 kept = medium.set_aside(generation, True)
@@ -61,7 +61,8 @@ def read_back(broker, medium, warn):
                 warn(text % len(restorer.odd) + "allow_control_characters")
             break
         kept = _kept_as(medium.set_aside(generation))
-        warn("generation %d is %s%s" % (generation, _newer(torn, VERSION) or "damaged", kept))
+        why = _newer(torn, records.VERSION) or "damaged"
+        warn("generation %d is %s%s" % (generation, why, kept))
     if not generations:
         kept = medium.set_aside(0)
         if kept is not None:  # there was something

@@ -7,8 +7,11 @@
 # have not expired lose their expiry. A message whose topic is refused now (an older broker, or
 # allow_control_characters, took it) is not kept: clients of mosquitto leave when they get it, each
 # time anew, and nobody could clear it where it is retained. Allocates.
+from struct import unpack_from
+
 from slotmq.fast import utf8_ok
-from slotmq.journal.reader import signed, u16, u32
+from slotmq.journal import records
+from slotmq.journal.reader import u16
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -18,9 +21,6 @@ _RELEASED = const(3)
 _FREE = const(4)
 _DUP = const(8)
 _EXTRA = const(8)
-_TEXT = const(11)  # where the text begins in a message's body
-_MESSAGE = const(6)
-_DELIVERY_RELEASED = const(8)
 
 
 def no_space(what, limits):
@@ -58,7 +58,7 @@ class Messages:
         """The message of a journal's slot, with one more holder. Changes reader.buf."""
         msg = self.messages.get(slot, _NONE)
         if msg == _NONE:
-            msg = self.messages[slot] = self._read(self.rows[_MESSAGE << 16 | slot])
+            msg = self.messages[slot] = self._read(self.rows[records.MESSAGE << 16 | slot])
         self.broker.messages.refs[msg] += 1
         return msg
 
@@ -69,17 +69,16 @@ class Messages:
         reader.find(at, True)
         reader.read_body()
         buf = reader.buf
-        topic = u16(buf, _TEXT) + 2
+        _, flags, expires, far, high, low = unpack_from(records.MESSAGE_LAYOUT, buf, 0)
+        props = high << 16 | low
+        topic = u16(buf, records.MESSAGE_SIZE) + 2
         self.must_fit(topic - 2, "topic of %d bytes", "topic_bytes")
-        far = buf[7]
-        buf[7] = 0
-        props = u32(buf, 7)
-        size = reader.size - _TEXT - (0 if broker.five else props)
+        size = reader.size - records.MESSAGE_SIZE - (0 if broker.five else props)
         msg = messages.count[2]
         first = messages.arena.take(size) if msg != messages.slots else _NONE
         if first == _NONE:
             raise no_space("messages", "messages or message_bytes")
-        if not utf8_ok(buf, _TEXT + 2, topic - 2, 0):
+        if not utf8_ok(buf, records.MESSAGE_SIZE + 2, topic - 2, 0):
             self.odd.add(msg)
         messages.count[2] = messages.next[msg]
         messages.count[0] += 1
@@ -87,11 +86,12 @@ class Messages:
         messages.first[msg] = first
         messages.topic_len[msg] = topic - 2
         messages.payload_len[msg] = size - topic
-        messages.flags[msg] = buf[2] if broker.five else buf[2] & ~_EXTRA
-        if buf[2] & _EXTRA:
-            self._expires(msg, signed(u32(buf, 3)), far, props)
-        self._copy(first, 0, _TEXT, topic)
-        self._copy(first, topic, _TEXT + (topic if broker.five else topic + props), size - topic)
+        messages.flags[msg] = flags if broker.five else flags & ~_EXTRA
+        if flags & _EXTRA:
+            self._expires(msg, expires, far, props)
+        self._copy(first, 0, records.MESSAGE_SIZE, topic)
+        off = records.MESSAGE_SIZE + topic + (0 if broker.five else props)
+        self._copy(first, topic, off, size - topic)
         return msg
 
     def _expires(self, msg, expires, far, props):
@@ -120,21 +120,20 @@ class Messages:
         broker = self.broker
         deliveries = broker.deliveries
         sessions = broker.sessions
-        slot = u16(buf, 0)
-        if not self.counts(u16(buf, 2), at):
+        slot, there, msg, flags, group, ident = unpack_from(records.DELIVERY_LAYOUT, buf, 0)
+        if not self.counts(there, at):
             return
         if slot >= deliveries.slots:
             raise no_space("packet ids", "deliveries")
-        session = self.sessions[u16(buf, 2)]
-        msg = u16(buf, 4)
+        session = self.sessions[there]
         before = sessions.tail[session]
         if msg == _NONE:  # PUBREC has come: it stands before all others
             before = self.released.get(session, _NONE)
             self.released[session] = slot
         after = sessions.head[session] if before == _NONE else deliveries.next[before]
         deliveries.session[slot] = session
-        deliveries.flags[slot] = buf[6] & ~_DUP
-        begun = buf[6] & _DUP or self.may_be_known(u16(buf, 2), at)
+        deliveries.flags[slot] = flags & ~_DUP
+        begun = flags & _DUP or self.may_be_known(there, at)
         deliveries.prev[slot] = before
         deliveries.next[slot] = after
         if before == _NONE:
@@ -148,9 +147,8 @@ class Messages:
         deliveries.count[0] += 1
         deliveries.count[1] = max(deliveries.count[0], deliveries.count[1])
         if broker.five:
-            group = self._group(session, u16(buf, 7))
-            broker.five.set_subscription(broker, slot, group, signed(u32(buf, 9)))
-        if msg == _NONE or self.rows.get(_DELIVERY_RELEASED << 16 | slot, 0) > at:
+            broker.five.set_subscription(broker, slot, self._group(session, group), ident)
+        if msg == _NONE or self.rows.get(records.DELIVERY_RELEASED << 16 | slot, 0) > at:
             deliveries.state[slot] = _RELEASED
             sessions.inflight[session] += 1
         else:

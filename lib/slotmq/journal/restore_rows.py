@@ -5,35 +5,25 @@
 # tables never contain more than those of the broker that wrote them. Slots in the journal are that
 # broker's: sessions, messages and groups may get other slots here, which dicts remember. A
 # delivery keeps its slot, because its packet id was promised. Allocates.
+from struct import unpack_from
+
 from slotmq.fast import filter_ok
-from slotmq.journal.reader import signed, u16, u32
+from slotmq.journal import records
+from slotmq.journal.reader import u16
 from slotmq.journal.restore_messages import Messages, no_space
 from slotmq.platform.runtime import const
 from slotmq.tables import insertion
 
 _NONE = const(0xFFFF)
-_IS_CLEAN = const(1)
-_CONNECTED = const(2)
-_WILL = const(4)
-_V5 = const(8)
-_OWNED = const(16)
 _ANONYMOUS = const(0xFFFD)  # of access/owners.py
 _SHARE = const(8)  # bytes of $share/ and the / behind the name
-# Types of records
-_HEAD = const(1)
-_SESSION = const(2)
-_SESSION_GONE = const(3)
-_SUBSCRIPTION = const(4)
-_SUBSCRIPTION_GONE = const(5)
-_DELIVERY = const(7)
-_DELIVERY_RELEASED = const(8)
-_DELIVERY_GONE = const(9)
-_RECEIVED = const(10)
-_RETAINED_ROW = const(11)
-_RETAINED_GONE = const(12)
-_COMMIT = const(13)
 # The type of the row that a record removes
-_ENDS = {_SESSION_GONE: 2, _SUBSCRIPTION_GONE: 4, _DELIVERY_GONE: 7, _RETAINED_GONE: 11}
+_ENDS = {
+    records.SESSION_GONE: records.SESSION,
+    records.SUBSCRIPTION_GONE: records.SUBSCRIPTION,
+    records.DELIVERY_GONE: records.DELIVERY,
+    records.RETAINED_GONE: records.RETAINED_ROW,
+}
 
 
 class Restorer(Messages):
@@ -53,13 +43,13 @@ class Restorer(Messages):
     def take_over(self, end):
         """Put back what counts of the records before `end`."""
         self._collect(end)
-        self._each(_SESSION, self._session)
-        self._each(_SUBSCRIPTION, self._subscription)
-        for at in sorted([self.rows[key] for key in self._keys(_DELIVERY)]):
+        self._each(records.SESSION, self._session)
+        self._each(records.SUBSCRIPTION, self._subscription)
+        for at in sorted([self.rows[key] for key in self._keys(records.DELIVERY)]):
             self._put_back(at, self.delivery)
         self.chain_free()
-        self._each(_RECEIVED, self._received)
-        self._each(_RETAINED_ROW, self._retained)
+        self._each(records.RECEIVED, self._received)
+        self._each(records.RETAINED_ROW, self._retained)
 
     # Which records count
 
@@ -71,36 +61,37 @@ class Restorer(Messages):
             at = reader.after(at)
             reader.find(at, True)
             kind = reader.kind
-            n = reader.read_body(0, None if kind == _SESSION else 8)
+            n = reader.read_body(0, None if kind == records.SESSION else 8)
             buf = reader.buf
             slot = u16(buf, 0)
-            if kind == _COMMIT:
-                self.now = u32(buf, 0)
+            if kind == records.COMMIT:
+                self.now = unpack_from(records.COMMIT_LAYOUT, buf, 0)[0]
             elif kind in _ENDS:
                 self.rows.pop(_ENDS[kind] << 16 | slot, None)
-            elif kind == _HEAD:
+            elif kind == records.HEAD:
                 self._head(buf, n)
             else:
                 self.rows[kind << 16 | slot] = at
-            if kind == _SESSION_GONE or kind == _SESSION and self._is_new(ids, slot, buf, n):
+            is_session = kind == records.SESSION
+            if kind == records.SESSION_GONE or is_session and self._is_new(ids, slot, buf, n):
                 self.since[slot] = at
                 self.left.pop(slot, None)
-            if kind == _SESSION and buf[2] & _CONNECTED:
+            if is_session and buf[2] & records.WAS_CONNECTED:
                 self.left.pop(slot, None)
-            elif kind == _SESSION:
+            elif is_session:
                 self.left.setdefault(slot, at)
             at = reader.next
 
     def _head(self, buf, n):
-        if n > 5:  # version 2
-            self.window = u16(buf, 5)
-            self.always = buf[7] & 1
+        if n >= records.HEAD_SIZE:  # version 2
+            _, _, self.window, flags = unpack_from(records.HEAD_LAYOUT, buf, 0)
+            self.always = flags & 1
 
     def _is_new(self, ids, slot, buf, n):
         # Has the slot another session than before? One that ends with its connection counts as
         # such: the rows that follow an earlier session of the slot are not its.
-        name = bytes(buf[25:n])
-        is_new = buf[2] & _IS_CLEAN or ids.get(slot) != name
+        name = bytes(buf[records.SESSION_SIZE:n])
+        is_new = buf[2] & records.IS_CLEAN or ids.get(slot) != name
         ids[slot] = name
         return is_new
 
@@ -131,32 +122,32 @@ class Restorer(Messages):
     def _session(self, buf, n, at):
         broker = self.broker
         sessions = broker.sessions
-        flags = buf[2]
-        name = 0  # bytes of the user's
-        start = 25
-        if flags & _OWNED:
-            name = u16(buf, 25)
-            start = 27 + name
+        fields = unpack_from(records.SESSION_LAYOUT, buf, 0)
+        slot, flags, left, expiry, will, delay, due, since = fields
+        start = name = records.SESSION_SIZE
+        if flags & records.OWNED:
+            name += 2
+            start = name + u16(buf, records.SESSION_SIZE)
         self.must_fit(self.reader.size - start, "client id of %d bytes", "client_id_bytes")
         here = sessions.take(buf, start, n - start)
         if here == _NONE:
             raise no_space("sessions", "sessions")
-        if broker.owners and flags & _OWNED:
-            self._owner(here, bytes(buf[27:start]), bytes(buf[start:n]))
-        self.sessions[u16(buf, 0)] = here
-        self.connected[here] = flags & _CONNECTED
-        sessions.clean[here] = flags & _IS_CLEAN
-        sessions.left[here] = signed(u32(buf, 3))
+        if broker.owners and flags & records.OWNED:
+            self._owner(here, bytes(buf[name:start]), bytes(buf[start:n]))
+        self.sessions[slot] = here
+        self.connected[here] = flags & records.WAS_CONNECTED
+        sessions.clean[here] = flags & records.IS_CLEAN
+        sessions.left[here] = left
         five = broker.five
         if five:
-            five.expiry[here] = u32(buf, 7)
-            five.will_delay[here] = u32(buf, 13)
-            five.will_at[here] = signed(u32(buf, 17))
-            five.will_since[here] = signed(u32(buf, 21))
-            if flags & _V5:
+            five.expiry[here] = expiry
+            five.will_delay[here] = delay
+            five.will_at[here] = due
+            five.will_since[here] = since
+            if flags & records.OF_VERSION_5:
                 five.take(broker, here)
-        if flags & _WILL:
-            sessions.will[here] = self.message(u16(buf, 11))
+        if flags & records.HAS_WILL:
+            sessions.will[here] = self.message(will)
 
     def _owner(self, session, name, client_id):
         owners = self.broker.owners
@@ -181,13 +172,14 @@ class Restorer(Messages):
                 sessions.id_msg[i] = self.message(msg)
 
     def _subscription(self, buf, n, at):
-        if not self.counts(u16(buf, 2), at):
+        fields = unpack_from(records.SUBSCRIPTION_LAYOUT, buf, 0)
+        _, there, qos, options, ident, shared, share = fields
+        if not self.counts(there, at):
             return
         broker = self.broker
         subs = broker.subscriptions
-        session = self.sessions[u16(buf, 2)]
-        share = buf[12]
-        start = 13 + share
+        session = self.sessions[there]
+        start = records.SUBSCRIPTION_SIZE + share
         n = self.reader.size - start
         more = share and share + _SHARE  # the limits apply to $share/name/filter
         self.must_fit(n + more, "filter of %d bytes", "topic_bytes")
@@ -201,22 +193,22 @@ class Restorer(Messages):
         if share:
             if not five:
                 raise OSError("the journal needs mqtt_versions 5: it has shared subscriptions")
-            group = five.shares.take(node, buf, 13, share)
+            group = five.shares.take(node, buf, records.SUBSCRIPTION_SIZE, share)
             if group == _NONE:
                 raise no_space("shared subscriptions", "shares")
-            self.groups[u16(buf, 10)] = group
-        sub = insertion.add(subs, broker.sessions, session, node, buf[4], group)
+            self.groups[shared] = group
+        sub = insertion.add(subs, broker.sessions, session, node, qos, group)
         if sub == _NONE:
             raise no_space("subscriptions", "subscriptions")
         if five:
             if group != _NONE:
                 five.shares.joined(group, True)
-            five.options[sub] = buf[5]
-            five.identifier[sub] = u32(buf, 6)
+            five.options[sub] = options
+            five.identifier[sub] = ident
 
     def _retained(self, buf, n, at):
         broker = self.broker
-        msg = self.message(u16(buf, 2))
+        msg = self.message(unpack_from(records.RETAINED_LAYOUT, buf, 0)[1])
         size = broker.messages.read_topic(msg, buf, 0)
         if broker.retained.add(buf, 0, size, msg) == _NONE:
             raise no_space("retained messages", "retained or retained_name_bytes")

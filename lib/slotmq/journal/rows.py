@@ -1,7 +1,9 @@
 # rows.py - writes the journal's rows of sessions and subscriptions, which CONNECT and SUBSCRIBE
 # change. Only journal/compaction.py calls it, and is loaded with it. Owns nothing. Allocates.
-from slotmq.delivery.encode import put_u16, put_u32
+from struct import pack_into
+
 from slotmq.fast.journal import next_bit
+from slotmq.journal import records
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -9,17 +11,6 @@ _NEVER = const(0x3FFFFFFF)
 _FIELDS = const(8)
 _ROW = const(4)
 _EINVAL = const(22)
-# Types of records
-_SESSION = const(2)
-_SESSION_GONE = const(3)
-_SUBSCRIPTION = const(4)
-_SUBSCRIPTION_GONE = const(5)
-# Flags of a session's row
-_IS_CLEAN = const(1)
-_CONNECTED = const(2)
-_WILL = const(4)
-_V5 = const(8)
-_OWNED = const(16)
 _PROGRAM = const(0xFFFC)  # of access/owners.py, as the next one
 _ANONYMOUS = const(0xFFFD)
 
@@ -40,7 +31,7 @@ def _sessions(journal, sessions):
             _session(journal, sessions, at)
             dirty[at] = dirty[at] & ~1 | _ROW
         else:
-            journal.gone(_SESSION_GONE, dirty, at)
+            journal.gone(records.SESSION_GONE, dirty, at)
         at = next_bit(dirty, at + 1, sessions.slots, 1)
     sessions.changed = False
 
@@ -51,37 +42,31 @@ def is_gone(sessions, session):
 
 
 def _session(journal, sessions, session):
-    # slot, flags, when its connection ended, expiry; of the will: message, delay, when it is
-    # due, since when it is there; if the session's user is known, the length of its name and the
-    # name; client id
     buf = journal.buf
     five = journal.broker.five
     will = sessions.will[session]
-    flags = _IS_CLEAN if sessions.clean[session] else 0
+    flags = records.IS_CLEAN if sessions.clean[session] else 0
     if sessions.conn[session] != _NONE:
-        flags |= _CONNECTED
+        flags |= records.WAS_CONNECTED
     if will != _NONE:
-        flags |= _WILL
+        flags |= records.HAS_WILL
         journal.message(will)
     if five and journal.broker.subscriptions.kind[session]:
-        flags |= _V5
-    user = b""
+        flags |= records.OF_VERSION_5
+    text = sessions.client_id(session)
     owners = journal.broker.owners
     if owners and owners.user[session] <= _ANONYMOUS and owners.user[session] != _PROGRAM:
-        flags |= _OWNED
-        user = owners.name(session) or user
-    at = put_u16(buf, _FIELDS, session)
-    buf[at] = flags
-    at = put_u32(buf, at + 1, sessions.left[session])
-    at = put_u32(buf, at, five.expiry[session] if five else _NEVER)
-    at = put_u16(buf, at, will)
-    at = put_u32(buf, at, five.will_delay[session] if five else 0)
-    at = put_u32(buf, at, five.will_at[session] if five else 0)
-    at = put_u32(buf, at, five.will_since[session] if five else 0)
-    _must_fit(sessions.names.length[session], len(buf) - at)
-    text = bytes((len(user) >> 8, len(user) & 255)) + user if flags & _OWNED else user
-    text += sessions.client_id(session)
-    journal.record(_SESSION, at, len(text))
+        flags |= records.OWNED
+        user = owners.name(session) or b""
+        text = bytes((len(user) >> 8, len(user) & 255)) + user + text
+    expiry, delay, due, since = _NEVER, 0, 0, 0
+    if five:
+        expiry, delay = five.expiry[session], five.will_delay[session]
+        due, since = five.will_at[session], five.will_since[session]
+    _must_fit(sessions.names.length[session], len(buf) - _FIELDS - records.SESSION_SIZE)
+    fields = session, flags, sessions.left[session], expiry, will, delay, due, since
+    pack_into(records.SESSION_LAYOUT, buf, _FIELDS, *fields)
+    journal.record(records.SESSION, records.SESSION_SIZE, len(text))
     journal.put(text, 0, len(text))
     journal.close_record()
 
@@ -92,7 +77,7 @@ def _subscriptions(journal, subs):
     while at < subs.slots:
         session = subs.session[at]
         if session == _NONE or journal.broker.sessions.clean[session]:
-            journal.gone(_SUBSCRIPTION_GONE, dirty, at)
+            journal.gone(records.SUBSCRIPTION_GONE, dirty, at)
         else:
             _subscription(journal, subs, at, session)
             dirty[at] = _ROW
@@ -101,25 +86,22 @@ def _subscriptions(journal, subs):
 
 
 def _subscription(journal, subs, sub, session):
-    # slot, session, QoS, options, identifier, group, length of the share name, share name, filter
     buf = journal.buf
     five = journal.broker.five
-    at = put_u16(buf, _FIELDS, sub)
-    at = put_u16(buf, at, session)
-    buf[at] = subs.qos[sub]
-    buf[at + 1] = five.options[sub] if five else 0
-    at = put_u32(buf, at + 2, five.identifier[sub] if five else 0)
-    share = five.share[sub] if five else _NONE
+    options, ident, share, n = 0, 0, _NONE, 0
+    if five:
+        options, ident, share = five.options[sub], five.identifier[sub], five.share[sub]
     # Share name and filter together are no longer than a filter may be.
-    at = put_u16(buf, at, share)
     text = bytearray(journal.broker.limits.topic_bytes)
-    n = five.shares.names.length[share] if share != _NONE else 0
+    if share != _NONE:
+        n = five.shares.names.length[share]
     _must_fit(n + _filter_length(subs, subs.node[sub]), len(text))
     if n:
         five.shares.names.read(share, text, 0)
     start = subs.filter_text(subs.node[sub], text, len(text))
-    buf[at] = n
-    journal.record(_SUBSCRIPTION, at + 1, n + len(text) - start)
+    fields = sub, session, subs.qos[sub], options, ident, share, n
+    pack_into(records.SUBSCRIPTION_LAYOUT, buf, _FIELDS, *fields)
+    journal.record(records.SUBSCRIPTION, records.SUBSCRIPTION_SIZE, n + len(text) - start)
     journal.put(text, 0, n)
     journal.put(text, start, len(text) - start)
     journal.close_record()

@@ -4,7 +4,7 @@
 # Tables set dirty bits. commit() writes the present row of each dirty slot: a record says what a
 # slot contains, not what was done. So the last record counts, and what came and went between two
 # commits is never written. A commit ends with COMMIT and sync(); what follows the last COMMIT
-# does not count. FORMAT.md describes the records, journal/restore_rows.py reads them.
+# does not count. journal/records.py has their fields, journal/restore_rows.py reads them.
 #
 # The end of a delivery waits for the next commit: sending it again breaks no promise, and a
 # commit for each end would be expensive. But a QoS 2 delivery that ends without PUBCOMP is
@@ -16,8 +16,11 @@
 # This file has what messages need. journal/compaction.py, which is loaded on demand with the
 # heap lock lifted, has the rest: rows that CONNECT and SUBSCRIBE change, and compaction. Nothing
 # else allocates after construction, unless the medium does.
-from slotmq.delivery.encode import length_bytes, put_header, put_u16, put_u32
+from struct import pack_into
+
+from slotmq.delivery.encode import length_bytes, put_header, put_u16
 from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state, next_bit
+from slotmq.journal import records
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
@@ -33,16 +36,6 @@ _ROW = const(4)  # in dirty: the journal has a row of the slot
 _RETRY = const(10)  # tenths of a second until the next attempt to write; later up to 256 times it
 _NEVER = const(0x3FFFFFFF)
 _MINUTE = const(600)
-# Types of records
-_MESSAGE = const(6)
-_DELIVERY = const(7)
-_DELIVERY_RELEASED = const(8)
-_DELIVERY_GONE = const(9)
-_RECEIVED = const(10)
-_RETAINED_ROW = const(11)
-_RETAINED_GONE = const(12)
-_COMMIT = const(13)
-VERSION = const(3)  # the newest that is read
 
 
 class Journal:
@@ -149,14 +142,15 @@ class Journal:
         if broker.retained.changed:
             self._retained(broker.retained)
         if self.records or self._is_late(broker.now - self.saved):
-            self.record(_COMMIT, put_u32(self.buf, _FIELDS, broker.now))
+            pack_into(records.COMMIT_LAYOUT, self.buf, _FIELDS, broker.now)
+            self.record(records.COMMIT, records.COMMIT_SIZE)
             self.saved = broker.now
             self.medium.sync()
             self.records = self.pending = 0
             self.commits += 1
 
     def _received(self, sessions):
-        # slot, then each packet id and its message (NONE without qos2_delivery release)
+        # The message of a packet id is NONE without qos2_delivery release.
         buf = self.buf
         messages = sessions.id_msg
         session = next_bit(sessions.dirty, 0, sessions.slots, 2)
@@ -173,7 +167,7 @@ class Journal:
                 for i in range(first, end):
                     at = put_u16(buf, at, sessions.ids[i])
                     at = put_u16(buf, at, _NONE if messages is None else messages[i])
-                self.record(_RECEIVED, at)
+                self.record(records.RECEIVED, at - _FIELDS)
             session = next_bit(sessions.dirty, session + 1, sessions.slots, 2)
         sessions.ids_high[1] = 0
 
@@ -194,7 +188,7 @@ class Journal:
                     self._delivery(deliveries, entry)
                 elif self.delivery_rows[entry]:
                     self.delivery_rows[entry] = 0
-                    self.record(_DELIVERY_GONE, put_u16(self.buf, _FIELDS, entry))
+                    self.of_slot(records.DELIVERY_GONE, entry)
                 entry = _NONE if is_free else deliveries.next[entry]
             at = next_bit(flags, at, deliveries.slots, _CHANGED)
         deliveries.count[4] = 0
@@ -206,24 +200,21 @@ class Journal:
         return state == _RELEASED or deliveries.flags[entry] & 6 != 0
 
     def _delivery(self, deliveries, entry):
-        # slot, session, message, flags, group, identifier
-        buf = self.buf
         msg = deliveries.msg[entry]
         if msg != _NONE:
             self.message(msg)
-        at = put_u16(buf, _FIELDS, entry)
         # With `interval`, the row may be of a delivery that had the slot before.
         if self.always and self.delivery_rows[entry] and deliveries.state[entry] == _RELEASED:
-            self.record(_DELIVERY_RELEASED, at)
+            self.of_slot(records.DELIVERY_RELEASED, entry)
             return
         session = deliveries.session[entry]
-        five = self.broker.five if deliveries.flags[entry] & _BY else None
-        at = put_u16(buf, at, session)
-        at = put_u16(buf, at, msg)
-        buf[at] = deliveries.flags[entry] & 31
-        at = put_u16(buf, at + 1, five.group[entry] if five else _NONE)
-        at = put_u32(buf, at, five.ident[entry] if five else 0)
-        self.record(_DELIVERY, at)
+        flags = deliveries.flags[entry]
+        five = self.broker.five if flags & _BY else None
+        group = five.group[entry] if five else _NONE
+        ident = five.ident[entry] if five else 0
+        row, flags = records.DELIVERY_LAYOUT, flags & 31
+        pack_into(row, self.buf, _FIELDS, entry, session, msg, flags, group, ident)
+        self.record(records.DELIVERY, records.DELIVERY_SIZE)
         self.delivery_rows[entry] = 1
 
     def _retained(self, retained):
@@ -231,18 +222,18 @@ class Journal:
         while at < retained.slots:
             msg = retained.msg[at]
             if msg == _NONE:
-                self.gone(_RETAINED_GONE, retained.dirty, at)
+                self.gone(records.RETAINED_GONE, retained.dirty, at)
             else:
                 self.message(msg)
-                self.record(_RETAINED_ROW, put_u16(self.buf, put_u16(self.buf, _FIELDS, at), msg))
+                pack_into(records.RETAINED_LAYOUT, self.buf, _FIELDS, at, msg)
+                self.record(records.RETAINED_ROW, records.RETAINED_SIZE)
                 retained.dirty[at] = _ROW
             at = next_bit(retained.dirty, at + 1, retained.slots, 1)
         retained.changed = False
 
     def message(self, msg):
         """Write the row of a message, if there is none yet."""
-        # slot, flags, when it expires, far, length of the properties; then topic length, topic,
-        # properties and payload, as they lie in the slot
+        # Topic, properties and payload follow as they lie in the slot.
         messages = self.broker.messages
         flags = messages.flags[msg]
         if flags & _HAS_ROW:
@@ -250,14 +241,16 @@ class Journal:
         messages.flags[msg] = flags | _HAS_ROW
         buf = self.buf
         five = self.broker.five
-        extra = flags & _EXTRA
-        at = put_u16(buf, _FIELDS, msg)
-        buf[at] = flags & 15
-        at = put_u32(buf, at + 1, five.expires[msg] if extra else 0)
-        at = put_u32(buf, at, five.props[msg] if extra else 0)
-        buf[at - 4] = five.far[msg] if extra else 0
+        expires = far = props = 0
+        if flags & _EXTRA:
+            expires = five.expires[msg]
+            far = five.far[msg]
+            props = five.props[msg]
+        flags &= 15
+        low = props & 0xFFFF
+        pack_into(records.MESSAGE_LAYOUT, buf, _FIELDS, msg, flags, expires, far, props >> 16, low)
         n = 2 + messages.topic_len[msg] + messages.payload_len[msg]
-        self.record(_MESSAGE, at, n)
+        self.record(records.MESSAGE, records.MESSAGE_SIZE, n)
         off = 0
         while off < n:
             piece = min(n - off, len(buf))
@@ -268,14 +261,13 @@ class Journal:
 
     # Bytes
 
-    def record(self, kind, end, more=0):
-        """buf[_FIELDS:end] is the body, or its beginning, which `more` bytes follow."""
-        n = end - _FIELDS + more
-        start = _FIELDS - 1 - length_bytes(n)
-        put_header(self.buf, start, kind, n)
+    def record(self, kind, size, more=0):
+        """`size` bytes of buf from _FIELDS are the body, or its beginning; `more` follow."""
+        start = _FIELDS - 1 - length_bytes(size + more)
+        put_header(self.buf, start, kind, size + more)
         crc_start(self.crc)
         crc_add(self.crc, self.seed, 0, 4)
-        self.put(self.buf, start, end - start)
+        self.put(self.buf, start, _FIELDS - start + size)
         if not more:
             self.close_record()
 
@@ -288,8 +280,12 @@ class Journal:
         self.medium.append(self.buf, 0, 4)
         self.records += 1
 
+    def of_slot(self, kind, slot):
+        """A record that has the number of a slot only."""
+        self.record(kind, put_u16(self.buf, _FIELDS, slot) - _FIELDS)
+
     def gone(self, kind, dirty, slot):
         """A slot has nothing that must survive: remove its row, if the journal has one."""
         if dirty[slot] & _ROW:
-            self.record(kind, put_u16(self.buf, _FIELDS, slot))
+            self.of_slot(kind, slot)
         dirty[slot] = 0

@@ -130,7 +130,7 @@ class TestVersion1(unittest.TestCase):
     def test_both_have_every_kind_of_record(self):
         for medium in (in_a_file(self.file)(), on_flash(self.flash)()):
             reader = Reader(medium, medium.generations()[0], 512)
-            end, torn = last_commit(reader, 3)
+            end, torn = last_commit(reader)
             kinds, at = set(), 0
             while at < end:
                 at = reader.after(at)
