@@ -21,6 +21,8 @@
 ##                          heaps, the tables that Spark makes, under kill -9 and on a cluster too
 ##     UNSTEADY=build/unsteady  of each of these: tests that failed and passed when they were run
 ##                          once more alone are listed there too, and counted together
+## make fresh            what README says, in minimal Debians that debootstrap makes (as root)
+##     RELEASES="trixie"        those, else trixie and bookworm
 ## make apps                applications of others, each in a round with this broker; fetches them
 ##                          (Node-RED, Zigbee2MQTT, Home Assistant, Paho C, ...); no lane runs it
 ##     APPS="Paho C"            only this one
@@ -43,12 +45,13 @@ BOARD ?= HOST
 PORT ?=
 CONF ?=
 UNSTEADY ?=
+RELEASES ?= trixie bookworm
 
 BIN := .venv/bin
 PACKAGES := .venv/packages
 HOST_CODE := tools dev telemetry boards host_tests conftest.py
 
-.PHONY: run clients telemetry-demo bench-telemetry quick test test-broker test-host test-telemetry test-spark test-board nightly apps emulated java bench bench-instructions api lint format setup clean help
+.PHONY: run clients telemetry-demo bench-telemetry quick test test-broker test-host test-telemetry test-spark test-board nightly fresh apps emulated java bench bench-instructions api lint format setup clean help
 
 run: .venv/installed
 	@$(BIN)/slotmq run --runtime "$(RUNTIME)" --board "$(BOARD)" \
@@ -99,6 +102,9 @@ setup: .venv/installed-test .venv/installed-telemetry
 test-board: .venv/installed-test
 	$(BIN)/python -m slotmq_dev.emulator
 	$(LANES) board
+
+fresh:
+	@$(PYTHON) -E -S -m dev.fresh $(RELEASES)
 
 apps: .venv/installed-test
 	$(BIN)/python -m slotmq_dev.apps $(if $(APPS),"$(APPS)")
