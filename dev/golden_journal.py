@@ -91,7 +91,15 @@ class Scene:
         client = Client()
         self.waiting.append(client)
         user = name[:1].encode() if self.broker.owners and name != "old" else None
-        packet = codec.connect(level, name.encode(), clean, 0, props, will, user)
+        packet = codec.connect(
+            name,
+            clean,
+            will and will[:4],
+            username=user,
+            level=level,
+            properties=props,
+            will_properties=will[4] if will else b"",
+        )
         return self.send(client, packet)
 
     def send(self, client: Client, *packets: bytes) -> Client:
@@ -107,25 +115,25 @@ class Scene:
 def play(scene: Scene) -> None:
     """Write every kind of record, and leave some of everything that a journal stores."""
     ends = scene.connect(4, "ended", False)
-    scene.send(ends, codec.subscribe(4, 1, [(b"news/#", 1)]))
+    scene.send(ends, codec.subscribe(1, (b"news/#", 1)))
     away, reader = _readers(scene)
     writer = scene.connect(4, "writer", False, will=(b"last/writer", b"cut off", 1, False, b""))
     five = scene.connect(5, "five", False, _expiry(0x3FFFFFFF))
     _retained(scene, writer, five)
-    scene.send(five, codec.publish(5, b"news/first", b"1st", 2, 6, 0, 0), codec.ack(PUBREL, 6))
+    scene.send(five, codec.publish(b"news/first", b"1st", 2, 6, 0, 0, b""), codec.ack(PUBREL, 6))
     scene.send(reader, codec.ack(PUBREC, 1))
     scene.broker.compact()
     scene.connect(4, "ended", True)
-    scene.send(away, codec.unsubscribe(5, 4, [b"old"]), codec.disconnect(4))
-    scene.send(writer, codec.publish(4, b"state/c", b"", 1, 4, 1, 0))
+    scene.send(away, codec.unsubscribe(4, b"old", properties=b""), codec.disconnect(4))
+    scene.send(writer, codec.publish(b"state/c", b"", 1, 4, 1, 0))
     for n, props in enumerate((b"", NOTE, NOTE + HOUR)):
-        packet = codec.publish(5, b"news/%d" % n, b"n%d" % n * 20, 2, 1 + n, 0, 0, props)
+        packet = codec.publish(b"news/%d" % n, b"n%d" % n * 20, 2, 1 + n, 0, 0, props)
         scene.send(five, packet, codec.ack(PUBREL, 1 + n))
-    scene.send(five, codec.publish(5, b"jobs/1", b"do it", 1, 9, 0, 0, NOTE))
+    scene.send(five, codec.publish(b"jobs/1", b"do it", 1, 9, 0, 0, NOTE))
     scene.send(reader, codec.ack(PUBREC, 5))
-    scene.send(writer, codec.publish(4, b"once", b"", 1, 8, 0, 0))
+    scene.send(writer, codec.publish(b"once", b"", 1, 8, 0, 0))
     scene.send(reader, codec.ack(PUBACK, 15))
-    held = [codec.publish(4, b"news/held", b"%d" % n, 2, n, int(n == 72), 0) for n in (71, 72, 73)]
+    held = [codec.publish(b"news/held", b"%d" % n, 2, n, int(n == 72), 0) for n in (71, 72, 73)]
     scene.send(writer, *held, codec.ack(PUBREL, 71))
     scene.connect(5, "fleeting", True, will=(b"last/fleeting", b"gone", 1, True, NOTE))
 
@@ -139,23 +147,23 @@ def _readers(scene: Scene) -> tuple[Client, Client]:
     # offline; one is connected, and will have acknowledged some of its messages at the end.
     will = (b"last/away", b"not back", 2, True, DELAY + NOTE + HOUR)
     away = scene.connect(5, "away", False, _expiry(600), will)
-    scene.send(away, codec.subscribe(5, 1, [(b"$share/g/jobs/+", 1)], b"\x0b\x07"))
-    scene.send(away, codec.subscribe(5, 2, [(b"news/#", 2 | 4 | 8 | 16)], b"\x0b\xac\x02"))
-    scene.send(away, codec.subscribe(5, 3, [(b"old", 1)]))
+    scene.send(away, codec.subscribe(1, (b"$share/g/jobs/+", 1), properties=b"\x0b\x07"))
+    scene.send(away, codec.subscribe(2, (b"news/#", 2 | 4 | 8 | 16), properties=b"\x0b\xac\x02"))
+    scene.send(away, codec.subscribe(3, (b"old", 1), properties=b""))
     old = scene.connect(3, "old", False)
-    scene.send(old, codec.subscribe(3, 1, [(b"news/#", 1), (b"+/b", 0)]), codec.disconnect())
+    scene.send(old, codec.subscribe(1, (b"news/#", 1), (b"+/b", 0)), codec.disconnect())
     reader = scene.connect(4, "reader", False)
-    scene.send(reader, codec.subscribe(4, 1, [(b"news/#", 2)]))
-    scene.send(reader, codec.subscribe(4, 2, [(b"once", 1)]))
+    scene.send(reader, codec.subscribe(1, (b"news/#", 2)))
+    scene.send(reader, codec.subscribe(2, (b"once", 1)))
     return away, reader
 
 
 def _retained(scene: Scene, writer: Client, five: Client) -> None:
     for n, (topic, data) in enumerate(((b"b", b"first"), (b"b", b"second"), (b"c", b"x"))):
-        scene.send(writer, codec.publish(4, b"state/" + topic, data, 1, 1 + n, 1, 0))
-    packet = codec.publish(5, b"state/a", bytes(range(256)), 2, 5, 1, 0, NOTE + HOUR)
+        scene.send(writer, codec.publish(b"state/" + topic, data, 1, 1 + n, 1, 0))
+    packet = codec.publish(b"state/a", bytes(range(256)), 2, 5, 1, 0, NOTE + HOUR)
     scene.send(five, packet, codec.ack(PUBREL, 5))
-    scene.send(five, codec.publish(5, b"state/far", b"0", 0, 0, 1, 0, FAR))
+    scene.send(five, codec.publish(b"state/far", b"0", 0, 0, 1, 0, FAR))
 
 
 def file_bytes(acl_file: str | None = None) -> bytes:

@@ -1,9 +1,13 @@
-"""The MQTT codec of the tools: encodes a client's packets, and decodes a broker's strictly, also
-where the broker is the client, by a bridge.
+"""The MQTT codec of tools and tests: encodes packets, and decodes a broker's strictly, also where
+the broker is the client, by a bridge.
 
-`level` is the protocol level: 3 (MQTT 3.1), 4 (3.1.1) or 5 (5.0). `props` are encoded properties
-without their length; only level 5 has them. The codec is written from the standards and shares no
-code with the broker. The simulators run it on MicroPython too.
+    publish("t", b"x", 1, 7)                          # 3.1 and 3.1.1
+    publish("t", b"x", 1, 7, properties=b"")          # 5.0: properties without their length
+    publish("t", b"x", 1, 7, properties=of(level))    # of whichever level
+
+`level` is the protocol level: 3 (MQTT 3.1), 4 (3.1.1) or 5 (5.0). The encoders encode what they
+are given, since tests need wrong packets too. The codec is written from the standards and shares
+no code with the broker. The simulators and the unit tests run it on MicroPython too.
 """
 
 CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 1, 2, 3, 4, 5, 6, 7
@@ -13,36 +17,58 @@ AUTH = 15
 PING, PONG = b"\xc0\0", b"\xd0\0"
 CONNECTED = b"\x20\2\0\0"  # a CONNACK of level 3 or 4: accepted, without a session
 
-EXPIRY, IDENTIFIER, ALIAS = 0x02, 0x0B, 0x23  # properties
-_ONE, _TWO, _FOUR, _VARINT, _TEXT, _PAIR = 1, 2, 4, 5, 6, 7
-_TYPES = {
-    0x01: _ONE, 0x02: _FOUR, 0x03: _TEXT, 0x08: _TEXT, 0x09: _TEXT, 0x0B: _VARINT, 0x11: _FOUR,
-    0x12: _TEXT, 0x13: _TWO, 0x15: _TEXT, 0x16: _TEXT, 0x17: _ONE, 0x18: _FOUR, 0x19: _ONE,
-    0x1A: _TEXT, 0x1C: _TEXT, 0x1F: _TEXT, 0x21: _TWO, 0x22: _TWO, 0x23: _TWO, 0x24: _ONE,
-    0x25: _ONE, 0x26: _PAIR, 0x27: _FOUR, 0x28: _ONE, 0x29: _ONE, 0x2A: _ONE,
-}  # fmt: skip
-_IN_CONNECT = (0x11, 0x15, 0x16, 0x17, 0x19, 0x21, 0x22, 0x26, 0x27)
-_IN_CONNACK = (
-    0x11,
-    0x12,
-    0x13,
-    0x15,
-    0x16,
-    0x1A,
-    0x1C,
-    0x1F,
-    0x21,
-    0x22,
-    0x24,
-    0x25,
-    0x26,
-    0x27,
-    0x2A,
-)
-_IN_PUBLISH = (0x01, 0x02, 0x03, 0x08, 0x09, 0x0B, 0x23, 0x26)
-_IN_WILL = (0x01, 0x02, 0x03, 0x08, 0x09, 0x18, 0x26)
-_IN_AUTH = (0x15, 0x16, 0x1F, 0x26)
-_IN_OTHERS = (0x1C, 0x1F, 0x26)
+EXPIRY, IDENTIFIER, ALIAS, USER = 0x02, 0x0B, 0x23, 0x26
+FLAG, TWO, FOUR, VARINT, TEXT, BINARY, PAIR = 1, 2, 4, 5, 6, 7, 8
+# The properties of MQTT 5.0 by identifier: a name of our own, the type, and where each may stand:
+# c CONNECT, k CONNACK, w a will, p PUBLISH, a acknowledgements (SUBACK and UNSUBACK too),
+# s SUBSCRIBE, u UNSUBSCRIBE, d a server's DISCONNECT, D a client's, x AUTH
+PROPERTIES = {
+    0x01: ("payload_format", FLAG, "pw"),
+    0x02: ("message_expiry", FOUR, "pw"),
+    0x03: ("content_type", TEXT, "pw"),
+    0x08: ("response_topic", TEXT, "pw"),
+    0x09: ("correlation_data", BINARY, "pw"),
+    0x0B: ("subscription_id", VARINT, "ps"),
+    0x11: ("session_expiry", FOUR, "ckD"),
+    0x12: ("assigned_client_id", TEXT, "k"),
+    0x13: ("server_keep_alive", TWO, "k"),
+    0x15: ("auth_method", TEXT, "ckx"),
+    0x16: ("auth_data", BINARY, "ckx"),
+    0x17: ("request_problem_info", FLAG, "c"),
+    0x18: ("will_delay", FOUR, "w"),
+    0x19: ("request_response_info", FLAG, "c"),
+    0x1A: ("response_info", TEXT, "k"),
+    0x1C: ("server_reference", TEXT, "kd"),
+    0x1F: ("reason_string", TEXT, "kadDx"),
+    0x21: ("receive_maximum", TWO, "ck"),
+    0x22: ("topic_alias_maximum", TWO, "ck"),
+    0x23: ("topic_alias", TWO, "p"),
+    0x24: ("maximum_qos", FLAG, "k"),
+    0x25: ("retain_available", FLAG, "k"),
+    0x26: ("user", PAIR, "ckwpasudDx"),
+    0x27: ("maximum_packet_size", FOUR, "ck"),
+    0x28: ("wildcard_available", FLAG, "k"),
+    0x29: ("subscription_id_available", FLAG, "k"),
+    0x2A: ("shared_available", FLAG, "k"),
+}
+_NEVER_0 = 0x0B, 0x21, 0x23, 0x27
+_RECEIVED = bytes.fromhex("00 10 80 83 87 90 91 97 99")
+_RELEASED = bytes.fromhex("00 92")
+# The reason codes that a server may put into a packet of MQTT 5.0
+CODES = {
+    CONNACK: bytes.fromhex("00 80 81 82 83 84 85 86 87 88 89 8a 8c 90 95 97 99 9a 9b 9c 9d 9f"),
+    PUBACK: _RECEIVED,
+    PUBREC: _RECEIVED,
+    PUBREL: _RELEASED,
+    PUBCOMP: _RELEASED,
+    SUBACK: bytes.fromhex("00 01 02 80 83 87 8f 91 97 9e a1 a2"),
+    UNSUBACK: bytes.fromhex("00 11 80 83 87 8f 91"),
+    # 8c stands in the list of all codes (2.4), and not in the one of this packet.
+    DISCONNECT: bytes.fromhex(
+        "80 81 82 83 87 89 8b 8c 8d 8e 8f 90 93 94 95 96 97 98 99 9a 9b 9c 9d 9e 9f a0 a1 a2"
+    ),
+    AUTH: bytes.fromhex("00 18"),
+}
 
 
 class Malformed(Exception):
@@ -54,7 +80,7 @@ def check(good: object, what: str) -> None:
         raise Malformed(what)
 
 
-# Packets of a client
+# Encoders
 
 
 def number(value: int) -> bytes:
@@ -67,8 +93,9 @@ def number4(value: int) -> bytes:
     return value.to_bytes(4, "big")
 
 
-def string(data: bytes) -> bytes:
+def string(value: str | bytes) -> bytes:
     """A string or binary data, with its length."""
+    data = value if isinstance(value, bytes) else value.encode()
     return number(len(data)) + data
 
 
@@ -87,84 +114,90 @@ def packet(first: int, body: bytes = b"") -> bytes:
     return (bytes((first, size)) if size < 128 else bytes((first,)) + length(size)) + body
 
 
-def section(level: int, props: bytes) -> bytes:
-    """The properties with their length; empty below level 5."""
-    return length(len(props)) + props if level == 5 else b""
+def of(level: int, properties: bytes = b"") -> bytes | None:
+    """The properties of a packet of this level: none below 5."""
+    return properties if level == 5 else None
+
+
+def section(properties: bytes | None) -> bytes:
+    """The properties with their length; nothing without properties."""
+    return b"" if properties is None else length(len(properties)) + properties
 
 
 def connect(
-    level: int,
-    client_id: bytes,
+    client_id: str | bytes,
     clean: bool = True,
+    will: tuple | None = None,
     keep_alive: int = 0,
-    props: bytes = b"",
-    will: tuple[bytes, bytes, int, bool, bytes] | None = None,
-    user: bytes | None = None,
+    *,
+    username: str | bytes | None = None,
     password: bytes | None = None,
+    level: int = 4,
+    properties: bytes = b"",
+    will_properties: bytes = b"",
 ) -> bytes:
-    """will: (topic, payload, QoS, retain, props)"""
-    flags = (2 if clean else 0) | (0 if user is None else 0x80)
-    flags |= 0 if password is None else 0x40
-    body = string(client_id)
+    """will: (topic, payload, QoS, and perhaps retain)"""
+    flags = clean << 1 | (password is not None) << 6 | (username is not None) << 7
+    tail = string(client_id)
     if will:
-        topic, data, qos, retain, more = will
-        flags |= 4 | qos << 3 | (32 if retain else 0)
-        body += section(level, more) + string(topic) + string(data)
-    if user is not None:
-        body += string(user)
-    if password is not None:
-        body += string(password)
-    head = string(b"MQIsdp" if level == 3 else b"MQTT") + bytes((level, flags))
-    return packet(0x10, head + number(keep_alive) + section(level, props) + body)
+        flags |= 4 | will[2] << 3 | (len(will) > 3 and will[3]) << 5
+        tail += section(of(level, will_properties)) + string(will[0]) + string(will[1])
+    for each in (username, password):
+        if each is not None:
+            tail += string(each)
+    head = string("MQIsdp" if level == 3 else "MQTT") + bytes((level, flags))
+    return packet(0x10, head + number(keep_alive) + section(of(level, properties)) + tail)
 
 
 def publish(
-    level: int,
-    topic: bytes,
-    data: bytes,
+    topic: str | bytes,
+    payload: bytes = b"",
     qos: int = 0,
     packet_id: int = 0,
     retain: int = 0,
     dup: int = 0,
-    props: bytes = b"",
+    properties: bytes | None = None,
 ) -> bytes:
-    first = 0x30 | (8 if dup else 0) | qos << 1 | (1 if retain else 0)
-    head = string(topic) + (number(packet_id) if qos else b"")
-    return packet(first, head + section(level, props) + data)
+    head = string(topic) + (number(packet_id) if qos else b"") + section(properties)
+    return packet(0x30 | (dup and 8) | qos << 1 | retain, head + payload)
 
 
-def ack(kind: int, packet_id: int, code: int = -1, props: bytes | None = None) -> bytes:
-    """PUBACK, PUBREC, PUBREL or PUBCOMP; code and props are of level 5, and optional."""
-    body = number(packet_id)
-    if code >= 0:
-        body += bytes((code,))
-    if props is not None:
-        body += section(5, props)
-    return packet(kind << 4 | (2 if kind == PUBREL else 0), body)
+def ack(
+    kind: int, packet_id: int, code: int = -1, properties: bytes | None = None, dup: int = 0
+) -> bytes:
+    """PUBACK, PUBREC, PUBREL or PUBCOMP; code and properties are of level 5, and optional, and
+    `dup` of level 3, on PUBREL."""
+    body = number(packet_id) + (b"" if code < 0 else bytes((code,))) + section(properties)
+    return packet(kind << 4 | (2 if kind == PUBREL else 0) | dup << 3, body)
 
 
 def subscribe(
-    level: int, packet_id: int, filters: list[tuple[bytes, int]], props: bytes = b""
+    packet_id: int,
+    *filters: tuple[str | bytes, int],
+    properties: bytes | None = None,
+    dup: int = 0,
 ) -> bytes:
-    """filters: (filter, options)"""
-    body = b"".join([string(text) + bytes((options,)) for text, options in filters])
-    return packet(0x82, number(packet_id) + section(level, props) + body)
+    """filters: (filter, options); `dup` is of level 3, here and below."""
+    body = b"".join([string(name) + bytes((options,)) for name, options in filters])
+    return packet(0x82 | dup << 3, number(packet_id) + section(properties) + body)
 
 
-def suback(level: int, packet_id: int, codes: list[int]) -> bytes:
+def suback(packet_id: int, codes: list[int], properties: bytes | None = None) -> bytes:
     """A broker's answer to SUBSCRIBE; codes: one reason code for each filter."""
-    return packet(0x90, number(packet_id) + section(level, b"") + bytes(codes))
+    return packet(0x90, number(packet_id) + section(properties) + bytes(codes))
 
 
-def unsubscribe(level: int, packet_id: int, filters: list[bytes]) -> bytes:
-    body = b"".join([string(text) for text in filters])
-    return packet(0xA2, number(packet_id) + section(level, b"") + body)
+def unsubscribe(
+    packet_id: int, *filters: str | bytes, properties: bytes | None = None, dup: int = 0
+) -> bytes:
+    body = b"".join([string(name) for name in filters])
+    return packet(0xA2 | dup << 3, number(packet_id) + section(properties) + body)
 
 
-def disconnect(code: int = -1, props: bytes = b"") -> bytes:
+def disconnect(code: int = -1, properties: bytes = b"") -> bytes:
     if code < 0:
         return b"\xe0\0"
-    return packet(0xE0, bytes((code,)) + (section(5, props) if props else b""))
+    return packet(0xE0, bytes((code,)) + (section(properties) if properties else b""))
 
 
 # Packets in a stream
@@ -179,6 +212,7 @@ def varint(data: bytes, at: int) -> tuple[int, int] | None:
         at += 1
         value |= (byte & 127) << shift
         if byte < 128:
+            check(byte or not shift, "a length is not the shortest")
             return value, at
         shift += 7
     return None
@@ -235,7 +269,7 @@ class Packet:
         self.size = size
 
 
-def take(buf: bytes, level: int, of_client: bool = False) -> Packet | None:
+def take(buf: bytes | bytearray, level: int, of_client: bool = False) -> Packet | None:
     """Decode the first packet of these bytes; None: it is incomplete. Malformed: it is invalid.
 
     of_client: a client has sent it, as a bridge is one."""
@@ -243,7 +277,6 @@ def take(buf: bytes, level: int, of_client: bool = False) -> Packet | None:
     if not found:
         return None
     start, end = found
-    check(start == 2 or buf[start - 1], "remaining length is not the shortest")
     packet = decode(buf[0], bytes(buf[start:end]), level, of_client)
     packet.size = end
     return packet
@@ -261,6 +294,16 @@ def two(data: bytes, at: int) -> int:
     return data[at] << 8 | data[at + 1]
 
 
+def text(data: bytes) -> str:
+    """A string as the standards want it: UTF-8 without U+0000."""
+    try:
+        found = data.decode()
+    except UnicodeError:
+        raise Malformed(f"no UTF-8: {data!r}") from None
+    check("\0" not in found, "a string with U+0000")
+    return found
+
+
 def _read(packet: Packet, first: int, body: bytes, level: int) -> None:
     kind = packet.kind
     if kind == PUBLISH:
@@ -271,25 +314,24 @@ def _read(packet: Packet, first: int, body: bytes, level: int) -> None:
         check(not body, "PINGRESP with a body")
     elif kind == CONNACK:
         _read_connack(packet, body, level)
-    elif kind == AUTH:
-        check(level == 5, "AUTH before version 5")
-        _read_end(packet, body, 0, _IN_AUTH)
-    elif kind == DISCONNECT:
-        check(level == 5 and len(body) > 0, "DISCONNECT from a server of version 3")
-        _read_end(packet, body, 0, _IN_OTHERS)
-        check(packet.code >= 0x80, f"DISCONNECT {packet.code:x}")
+    elif kind in (AUTH, DISCONNECT):
+        check(level == 5 and body, f"packet type {kind} of {len(body)} bytes")
+        _read_end(packet, body, 0, "x" if kind == AUTH else "d")
     elif kind in (SUBACK, UNSUBACK) and (level == 5 or kind == SUBACK):
         packet.packet_id = two(body, 0)
         at = 2
         if level == 5:
-            packet.props, at, _ = properties(body, 2, _IN_OTHERS)
+            packet.props, at, _ = properties(body, 2, "a")
         packet.codes = body[at:]
         check(len(packet.codes) > 0, "SUBACK without a code")
+        for code in packet.codes:
+            good = code in CODES[kind] if level == 5 else code in (0, 1, 2, 0x80)
+            check(good, f"code {code:x} in packet type {kind}")
     else:
         check(kind in (PUBACK, PUBREC, PUBREL, PUBCOMP, UNSUBACK), f"packet type {kind}")
         packet.packet_id = two(body, 0)
         if level == 5:
-            _read_end(packet, body, 2, _IN_OTHERS)
+            _read_end(packet, body, 2, "a")
         else:
             check(len(body) == 2, f"an acknowledgement of {len(body)} bytes")
     check(kind in (CONNACK, PINGRESP, DISCONNECT, AUTH) or packet.packet_id, "packet id 0")
@@ -303,22 +345,23 @@ def _read_of_client(packet: Packet, first: int, body: bytes, level: int) -> None
     elif kind in (SUBSCRIBE, UNSUBSCRIBE):
         check(first & (7 if level == 3 else 15) == 2, f"flags of packet {first:x}")
         packet.packet_id = two(body, 0)
-        packet.props, at, _ = properties(body, 2, (0x0B, 0x26)) if level == 5 else ({}, 2, b"")
+        where = "s" if kind == SUBSCRIBE else "u"
+        packet.props, at, _ = properties(body, 2, where) if level == 5 else ({}, 2, b"")
         check(packet.packet_id and at < len(body), "SUBSCRIBE without an id or a filter")
         while at < len(body):
-            at = _value(body, at, _TEXT)[1] + (kind == SUBSCRIBE)
+            at = _value(body, at, TEXT)[1] + (kind == SUBSCRIBE)
         check(at == len(body), "a filter without options")
     elif kind in (PINGREQ, DISCONNECT) and not (level == 5 and body):
         check(first & 15 == 0 and not body, f"packet {first:x} with a body")
     elif kind == DISCONNECT:
-        _read_end(packet, body, 0, (0x11, 0x1C, 0x1F, 0x26))
+        _read_end(packet, body, 0, "D")
     else:
         check(PUBLISH <= kind <= PUBCOMP or kind == AUTH, f"packet type {kind} of a client")
         _read(packet, first & ~8 if level == 3 and kind == PUBREL else first, body, level)
 
 
 def _read_connect(packet: Packet, body: bytes) -> None:
-    name, at = _value(body, 0, _TEXT)
+    name, at = _value(body, 0, TEXT)
     check(at + 2 <= len(body), "CONNECT ends within its header")
     packet.level, flags = body[at] & 127, body[at + 1]  # 128: a bridge, as mosquitto says it
     check(name == (b"MQIsdp" if packet.level == 3 else b"MQTT"), f"protocol {name}")
@@ -326,17 +369,17 @@ def _read_connect(packet: Packet, body: bytes) -> None:
     at += 4
     is_5 = packet.level == 5
     if is_5:
-        packet.props, at, _ = properties(body, at, _IN_CONNECT)
-    _, at = _value(body, at, _TEXT)
+        packet.props, at, _ = properties(body, at, "c")
+    _, at = _value(body, at, TEXT)
     if flags & 4:
         if is_5:
-            _, at, _ = properties(body, at, _IN_WILL)
-        topic, at = _value(body, at, _TEXT)
-        data, at = _value(body, at, _TEXT)
+            _, at, _ = properties(body, at, "w")
+        topic, at = _value(body, at, TEXT)
+        data, at = _value(body, at, BINARY)
         packet.will = topic, data
     for bit in (0x80, 0x40):
         if flags & bit:
-            _, at = _value(body, at, _TEXT)
+            _, at = _value(body, at, BINARY)
     check(at == len(body) and not flags & 1, "CONNECT does not end with its fields")
 
 
@@ -345,18 +388,22 @@ def _read_connack(packet: Packet, body: bytes, level: int) -> None:
     packet.present = body[0]
     if level == 5:
         check(len(body) > 2, "CONNACK without properties")
-        _read_end(packet, body, 1, _IN_CONNACK)
+        _read_end(packet, body, 1, "k")
     else:
         check(len(body) == 2 and body[1] < 6, "CONNACK")
         packet.code = body[1]
     check(not packet.code or not packet.present, "a refusal with a session")
 
 
-def _read_end(packet: Packet, body: bytes, at: int, allowed: tuple[int, ...]) -> None:
+def _read_end(packet: Packet, body: bytes, at: int, where: str) -> None:
+    """A reason code and properties, both of which may be left out."""
     if len(body) > at:
         packet.code = body[at]
+        # A client's may be any, and so may what a hook answers to CONNECT
+        good = where in "Dk" or packet.code in CODES[packet.kind]
+        check(good, f"reason code {packet.code:x} in packet type {packet.kind}")
     if len(body) > at + 1:
-        packet.props, end, _ = properties(body, at + 1, allowed)
+        packet.props, end, _ = properties(body, at + 1, where)
         check(end == len(body), "bytes after the properties")
 
 
@@ -365,15 +412,13 @@ def _read_publish(packet: Packet, first: int, body: bytes, level: int) -> None:
     packet.retain = first & 1
     packet.dup = first >> 3 & 1
     check(packet.qos < 3 and (packet.qos or not packet.dup), f"PUBLISH {first:x}")
-    at = 2 + two(body, 0)
-    packet.topic = body[2:at]
+    packet.topic, at = _value(body, 0, TEXT)
     if packet.qos:
         packet.packet_id = two(body, at)
         check(packet.packet_id, "packet id 0")
         at += 2
-    check(at <= len(body), "PUBLISH ends within its header")
     if level == 5:
-        packet.props, at, packet.passed = properties(body, at, _IN_PUBLISH)
+        packet.props, at, packet.passed = properties(body, at, "p")
         packet.identifiers = packet.props.get(IDENTIFIER, ())
         check(packet.topic or ALIAS in packet.props, "neither topic nor alias")
     else:
@@ -382,12 +427,10 @@ def _read_publish(packet: Packet, first: int, body: bytes, level: int) -> None:
     packet.payload = body[at:]
 
 
-def properties(
-    data: bytes, at: int, allowed: tuple[int, ...]
-) -> tuple[dict[int, object], int, bytes]:
+def properties(data: bytes, at: int, where: str) -> tuple[dict[int, object], int, bytes]:
     """Decode the properties at `at`; -> (values by identifier, offset of their end, raw bytes of
-    those that a broker forwards)."""
-    size, at = _value(data, at, _VARINT)
+    those that a broker forwards). Of those that may be repeated the value is a list."""
+    size, at = _value(data, at, VARINT)
     end = at + size
     check(end <= len(data), "properties longer than their packet")
     found = {}
@@ -395,13 +438,14 @@ def properties(
     while at < end:
         start = at
         name = data[at]
-        check(name in allowed, f"property {name:x} does not belong there")
-        value, at = _value(data, at + 1, _TYPES[name])
-        if name == IDENTIFIER:
+        check(name in PROPERTIES, f"property {name:x} does not exist")
+        _, kind, places = PROPERTIES[name]
+        check(where in places, f"property {name:x} does not belong there")
+        value, at = _value(data, at + 1, kind)
+        check(value or name not in _NEVER_0, f"property {name:x} is 0")
+        check(kind != FLAG or value < 2, f"property {name:x} is {value}")
+        if name in (IDENTIFIER, USER):
             found.setdefault(name, []).append(value)
-            check(value, "identifier 0")
-        elif name == 0x26:
-            found[name] = value
         else:
             check(name not in found, f"property {name:x} appears twice")
             found[name] = value
@@ -412,17 +456,21 @@ def properties(
 
 
 def _value(data, at, kind):
-    if kind == _VARINT:
+    if kind == VARINT:
         found = varint(data, at)
         check(found, "the packet ends within a number")
         return found
-    if kind == _PAIR:
-        _, at = _value(data, at, _TEXT)
-        return _value(data, at, _TEXT)
-    if kind == _TEXT:
+    if kind == PAIR:
+        name, at = _value(data, at, TEXT)
+        value, at = _value(data, at, TEXT)
+        return (name, value), at
+    if kind in (TEXT, BINARY):
         end = at + 2 + two(data, at)
         check(end <= len(data), "a string longer than its packet")
-        return data[at + 2 : end], end
+        value = data[at + 2 : end]
+        if kind == TEXT:
+            text(value)
+        return value, end
     check(at + kind <= len(data), "the packet ends within a property")
     value = 0
     for byte in data[at : at + kind]:

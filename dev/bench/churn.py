@@ -25,8 +25,8 @@ class Repeater:
     def connect(self) -> int:
         """Connect a new client; -> its descriptor."""
         self.client = Client(self._address)
-        name = f"{self._name}-{self.clients}".encode()
-        self.client.send(codec.connect(4, name, **tls.login()))
+        name = f"{self._name}-{self.clients}"
+        self.client.send(codec.connect(name, **tls.login()))
         self._due = codec.CONNECTED
         return self.client.socket.fileno()
 
@@ -37,8 +37,8 @@ class Repeater:
             return self._see_closed(self.client)
         self.client.expect(self._due)
         if self._due == codec.CONNECTED:
-            self._due = codec.suback(4, 1, [0])
-            self.client.send(codec.subscribe(4, 1, [(_FILTER, 0)]))
+            self._due = codec.suback(1, [0])
+            self.client.send(codec.subscribe(1, (_FILTER, 0)))
         else:
             self._due = b""
             self.client.send(codec.disconnect())

@@ -42,16 +42,17 @@ class Client:
             self.socket = with_tls.wrap_socket(self.socket, server_hostname="localhost")
         if client_id is not None:
             props = b"\x22" + codec.number(aliases) if aliases else b""
-            self.send(codec.connect(level, client_id.encode(), props=props, **tls.login()))
+            self.send(codec.connect(client_id, level=level, properties=props, **tls.login()))
             self._expect_connected()
 
     def subscribe(self, filters: Sequence[str], qos: int = 0, props: bytes = b"") -> None:
         """Subscribe to all filters, and check that all are granted."""
         for first in range(0, len(filters), _FILTERS_PER_PACKET):
             some = filters[first : first + _FILTERS_PER_PACKET]
-            rows = [(each.encode(), qos) for each in some]
-            self.send(codec.subscribe(self._level, 1 + first, rows, props))
-            self.expect(codec.suback(self._level, 1 + first, [qos] * len(some)))
+            rows = [(each, qos) for each in some]
+            of = codec.of(self._level, props)
+            self.send(codec.subscribe(1 + first, *rows, properties=of))
+            self.expect(codec.suback(1 + first, [qos] * len(some), codec.of(self._level)))
 
     def send(self, data: bytes | bytearray) -> None:
         """Write all of it, or store it for release()."""

@@ -44,11 +44,11 @@ class Series:
         blank = bytes(payload)
         props += b"\x23" + codec.number(alias) if alias else b""
         names = [topic.encode() for topic in topics]
-        self.first_with_alias = codec.publish(level, names[0], blank, props=props)
+        self.first_with_alias = codec.publish(names[0], blank, properties=codec.of(level, props))
         packets = [
             codec.publish(
-                level, b"" if alias else names[slot % len(names)], blank, qos, slot + 1,
-                props=props,
+                b"" if alias else names[slot % len(names)], blank, qos, slot + 1,
+                properties=codec.of(level, props),
             )
             for slot in range(slots)
         ]  # fmt: skip

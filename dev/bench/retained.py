@@ -19,7 +19,8 @@ def store(client: Client, count: int, level: int = 4) -> None:
     """Publish so many retained messages; a PINGREQ every _AT_A_TIME waits for the broker."""
     for number in range(count):
         payload = number_payload(0, number, _PAYLOAD)
-        client.send(codec.publish(level, b"retained/%04d" % number, payload, retain=True))
+        topic, properties = f"retained/{number:04}", codec.of(level)
+        client.send(codec.publish(topic, payload, retain=True, properties=properties))
         if (number + 1) % _AT_A_TIME == 0:
             client.send(codec.PING)
             client.expect(codec.PONG)
@@ -41,7 +42,7 @@ class Subscriber:
         """Subscribe."""
         self.waiting, self._granted = True, False
         self._missing = set(range(MESSAGES))
-        self.client.send(codec.subscribe(self._level, 1, [(_FILTER, 0)]))
+        self.client.send(codec.subscribe(1, (_FILTER, 0), properties=codec.of(self._level)))
 
     def on_readable(self) -> None:
         """Handle received packets; UNSUBACK ends a repetition."""
@@ -66,7 +67,7 @@ class Subscriber:
         self._missing.remove(number)
         self.delivered += 1
         if not self._missing:
-            self.client.send(codec.unsubscribe(self._level, 2, [_FILTER]))
+            self.client.send(codec.unsubscribe(2, _FILTER, properties=codec.of(self._level)))
 
 
 class RetainedMessages:

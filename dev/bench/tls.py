@@ -56,7 +56,7 @@ def access(broker: str) -> str:
 
 def login() -> dict[str, Any]:
     """Of each CONNECT, for codec.connect()."""
-    return {"user": _USER.encode(), "password": _PASSWORD.encode()} if _users else {}
+    return {"username": _USER, "password": _PASSWORD.encode()} if _users else {}
 
 
 def is_used() -> bool:

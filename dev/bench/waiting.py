@@ -34,7 +34,7 @@ class Subscriber:
 
     def __init__(self, address: Address, qos: int, props: bytes, *, clean: bool = True) -> None:
         self.client = Client(address)
-        self.client.send(codec.connect(5, b"waiting", clean=clean, props=props))
+        self.client.send(codec.connect("waiting", clean, level=5, properties=props))
         self._qos = qos
         self._packets: list[tuple[int, bytes]] = []
         self._reader = codec.Reader()
@@ -42,7 +42,7 @@ class Subscriber:
 
     def subscribe(self) -> None:
         """Subscribe."""
-        self.client.send(codec.subscribe(5, 1, [(b"wait/#", self._qos)]))
+        self.client.send(codec.subscribe(1, ("wait/#", self._qos), properties=b""))
         self._expect(codec.SUBACK)
 
     def receive(self, count: int) -> None:
@@ -116,7 +116,7 @@ class Waiting:
             ids = range(1, _BURST + 1)
             names = [b"wait/%d" % (first + number if retain else 0) for number in ids]
             packets = [
-                codec.publish(4, name, _PAYLOAD, qos, number, retain=retain)
+                codec.publish(name, _PAYLOAD, qos, number, retain=retain)
                 for name, number in zip(names, ids, strict=True)
             ]
             self._publisher.send(b"".join(packets))

@@ -39,7 +39,7 @@ class WebClient(Client):
         if not answer.startswith(b"HTTP/1.1 101 "):
             raise Unexpected(f"{answer[:40]!r} received instead of an upgrade")
         if client_id is not None:
-            self.send(codec.connect(level, client_id.encode()))
+            self.send(codec.connect(client_id, level=level))
             self._expect_connected()
 
     def send(self, data: bytes | bytearray) -> None:

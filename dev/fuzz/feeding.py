@@ -53,7 +53,7 @@ class Feeder:
         self._assigned = 0  # the last client id that the broker has assigned
         self._publisher_5 = self._client_5(b"witness-publisher-5")
         self._subscriber_5 = self._client_5(b"witness-subscriber-5")
-        asked = b"\0\1" + section(5, _IDENTIFIER) + _TOPIC_5 + b"\0"
+        asked = b"\0\1" + section(_IDENTIFIER) + _TOPIC_5 + b"\0"
         self._subscriber_5.exchange(packet(0x82, asked), b"\x90\4\0\1\0\0")
         self._publisher_5.exchange(*_with_alias(_TOPIC_5, b"0"))
         self._subscriber_5.exchange(PING, _delivered(b"0") + PONG)
@@ -177,12 +177,12 @@ class Feeder:
 
 def _with_alias(topic: bytes, text: bytes) -> tuple[bytes, bytes]:
     """A PUBLISH with a topic alias, with or without the topic, and the answer."""
-    body = topic + b"\0\7" + section(5, _ALIAS + _CARRIED) + text
+    body = topic + b"\0\7" + section(_ALIAS + _CARRIED) + text
     return packet(0x32, body), b"\x40\2\0\7"
 
 
 def _delivered(text: bytes) -> bytes:
-    return packet(0x30, _TOPIC_5 + section(5, _IDENTIFIER + _CARRIED) + text)
+    return packet(0x30, _TOPIC_5 + section(_IDENTIFIER + _CARRIED) + text)
 
 
 def feed_many(feeder: Feeder, seed: int, count: int, kind: type[Inputs] = Inputs) -> None:

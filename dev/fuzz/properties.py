@@ -45,14 +45,14 @@ class Properties:
         properties = b"".join(map(self._property, names))
         if self.random.random() < 0.02:
             return length(self.random.choice([len(properties) + 1, 268435455])) + properties
-        return section(5, properties)
+        return section(properties)
 
     def authentication(self) -> bytes:
         """Authentication method and optional data, for CONNECT and AUTH."""
         method = self.random.choice([b"SCRAM-SHA-256"] * 3 + _TEXTS)
         data = self.random.choice([_FIRST_MESSAGE, _FIRST_MESSAGE, b"c=biws,r=fuzz,p=AA==", b""])
         properties = b"\x15" + string(method) + (b"\x16" + string(data) if data else b"")
-        return section(5, properties)
+        return section(properties)
 
     def _count(self) -> int:
         return self.random.choice([0, 0, 1, 1, 2, 4])

@@ -61,7 +61,7 @@ class Client:
     """A client that answers as MQTT requires, and its stream."""
 
     def __init__(self, name):
-        self.sent = codec.connect(4, name, clean=False)
+        self.sent = codec.connect(name, clean=False)
         self.received = b""
         self.got = 0
 
@@ -149,13 +149,13 @@ class World:
 
 def publish(qos, retain, number):
     topic = b"t/" + bytes((97 + number % 7,))
-    return codec.publish(4, topic, PAYLOAD, qos, number % 60000 + 1, retain)
+    return codec.publish(topic, PAYLOAD, qos, number % 60000 + 1, retain)
 
 
 def measure(chip, medium, qos, retain, at_once):
     world = World(medium)
     reader, publisher = world.connect(b"reader"), world.connect(b"publisher")
-    reader.sent += codec.subscribe(4, 1, [(b"t/+", 2)])
+    reader.sent += codec.subscribe(1, (b"t/+", 2))
     world.turn(3)
     reader.received = b""
     programmed, erased = chip.programmed, chip.erased

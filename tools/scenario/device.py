@@ -86,7 +86,7 @@ class Device:
             props = b"\x11" + codec.number4(seconds)
         keep_alive = group.keep_alive // 1000
         made: bytes = codec.connect(
-            group.level, self.id, group.clean, keep_alive, props, self._will()
+            self.id, group.clean, self._will(), keep_alive, level=group.level, properties=props
         )
         return made
 
@@ -95,12 +95,12 @@ class Device:
         """The length of its CONNECT."""
         return len(self._connect_packet)
 
-    def _will(self) -> tuple[bytes, bytes, int, bool, bytes] | None:
+    def _will(self) -> tuple[bytes, bytes, int, bool] | None:
         will = self.group.will
         if not will:
             return None
         topic = will.topic.replace("{n}", str(self.number)).encode()
-        return topic, (WILL + bytes(will.payload))[: will.payload], will.qos, will.retain, b""
+        return topic, (WILL + bytes(will.payload))[: will.payload], will.qos, will.retain
 
     def _give_up(self, wire: Wire) -> None:
         if self.wire is wire and not self.is_online:
@@ -231,7 +231,10 @@ class Device:
         if self.filters:
             qos: int = self.group.subscribe_qos
             filters = [(text.encode(), qos) for text in self.filters]
-            self.post(codec.subscribe(self.group.level, self.queue.new_id(), filters), "subscribe")
+            made = codec.subscribe(
+                self.queue.new_id(), *filters, properties=codec.of(self.group.level)
+            )
+            self.post(made, "subscribe")
         if self.group.keep_alive:
             self.network.after(self.group.keep_alive, self._ping, self.wire)
         if self.group.online_for:

@@ -111,7 +111,9 @@ class Queue:
         body = message.number.to_bytes(NUMBER_BYTES, "big") + bytes(source.payload - NUMBER_BYTES)
         topic = device.topics[message.stream]
         retain, level = source.retain, device.group.level
-        data = codec.publish(level, topic, body, source.qos, packet_id, retain, is_duplicate)
+        data = codec.publish(
+            topic, body, source.qos, packet_id, retain, is_duplicate, codec.of(level)
+        )
         device.post(data, "publish", message.number)
 
     def _release(self, packet_id: int) -> None:

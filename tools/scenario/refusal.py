@@ -50,7 +50,11 @@ def of_message(device: Device, stream: int, settings: Any) -> str:
     """The setting that refuses its messages, as in message_state.CAUSES, or ""."""
     source = device.group.publish[stream]
     topic, body = device.topics[stream], bytes(source.payload)
-    size = len(codec.publish(device.group.level, topic, body, source.qos, 1, source.retain, False))
+    size = len(
+        codec.publish(
+            topic, body, source.qos, 1, source.retain, False, codec.of(device.group.level)
+        )
+    )
     if 0 < settings.max_packet_size < size:
         return "max_packet_size"
     found = _of_flags(source.qos, source.retain, settings)

@@ -52,7 +52,7 @@ connects = st.builds(
     st.integers(0, 255).map(lambda flags: flags | CLEAN),
     st.just(b"") | st.binary(max_size=20),
     st.sampled_from([3, 4, 5]),
-    st.just(b"\0") | st.binary(max_size=12).map(lambda props: section(5, props)),
+    st.just(b"\0") | st.binary(max_size=12).map(lambda props: section(props)),
 )
 sessions = st.tuples(connects, st.lists(packets, max_size=5)).map(lambda s: s[0] + b"".join(s[1]))
 inputs = sessions | st.lists(packets, max_size=3).map(b"".join) | st.binary(max_size=60)
@@ -129,7 +129,7 @@ def test_a_session_that_is_left_is_noticed(broker):
         (connect(b"f" * 200, 0) + b"\xc0\x00", b"f" * 200),
         (connect(b"f1", CLEAN), None),
         (connect(b"f1", CLEAN, level=5), b"f1"),
-        (connect(b"f1", 0, level=5, properties=section(5, b"\x11\0\0\0\1" * 40)), b"f1"),
+        (connect(b"f1", 0, level=5, properties=section(b"\x11\0\0\0\1" * 40)), b"f1"),
         (b"\x10\x0a\x00\x04MQTT\x05\x02\x00\x3c", None),
         (b"\x30\x03\x00\x01f", None),
         (b"\x10", None),

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..wire import client as older
 from ..wire.client import Send, whole
-from . import codec, reader
-from .codec import Ack, Auth, Connack, Disconnect, Publish, Unsuback
-from .properties import Value
+from ..wire.codec import take
+from . import codec
+from .codec import Ack, Auth, Connack, Disconnect, Publish, Unsuback, Value
 
 
 class Client(older.Client):
@@ -116,7 +116,7 @@ class Client(older.Client):
 
     def _take(self) -> Any:
         before = len(self._bytes)
-        packet = reader.take(self._bytes)
+        packet = take(self._bytes, 5)
         if packet is not None:
             size = before - len(self._bytes)
             assert size <= self.terms.get("maximum_packet_size", size), f"{size} bytes: {packet}"
@@ -125,7 +125,7 @@ class Client(older.Client):
             self._check_about(packet)
         return self._check_publish(packet) if isinstance(packet, Publish) else packet
 
-    def _check_about(self, packet: reader.Packet) -> None:
+    def _check_about(self, packet: codec.Packet) -> None:
         """With Request Problem Information 0, few packets may have such properties."""
         if self.terms.get("request_problem_info") == 0:
             about = {"reason_string", "user"} & set(getattr(packet, "properties", ()))

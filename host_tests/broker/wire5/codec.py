@@ -1,19 +1,20 @@
-"""MQTT 5.0 as bytes, written from the standard and sharing nothing with the broker.
+"""MQTT 5.0 for the tests' client: packets to send, with properties by the names of the tools'
+codec as keywords at their end. What comes is read by `wire/codec.py`.
 
-The writers write whatever they are given, since tests need wrong packets, too; the
-keywords at their end are properties. The reader is strict: it raises `Malformed` at
-what a server may not send.
+`user` contains pairs, and it and `subscription_id` may be a sequence. The writers write whatever
+they are given, since tests need wrong packets, too.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from ..wire import codec as older
+from slotmq_tools import codec
+from slotmq_tools.codec import BINARY, PAIR, PROPERTIES, TEXT, VARINT
+
 from ..wire.codec import (
     CONNACK,
     DISCONNECT,
     PINGREQ,
-    PINGRESP,
     PUBACK,
     PUBCOMP,
     PUBLISH,
@@ -21,74 +22,38 @@ from ..wire.codec import (
     PUBREL,
     SUBACK,
     UNSUBACK,
+    Ack,
+    Auth,
+    Connack,
+    Disconnect,
     Malformed,
+    Packet,
     Pingresp,
+    Properties,
+    Publish,
+    Suback,
+    Unsuback,
     Will,
+    length,
     number,
     packet,
     string,
 )
-from .properties import Properties, Value, body, encode
 
 __all__ = [
-    "CONNACK", "DISCONNECT", "PINGREQ", "PINGRESP", "PUBACK", "PUBCOMP", "PUBLISH", "PUBREC",
-    "PUBREL", "SUBACK", "UNSUBACK", "Malformed", "Pingresp", "Will", "number", "packet", "string",
+    "BINARY", "CONNACK", "DISCONNECT", "PAIR", "PINGREQ", "PUBACK", "PUBCOMP", "PUBLISH",
+    "PUBREC", "PUBREL", "SUBACK", "TEXT", "UNSUBACK", "VARINT", "Ack", "Auth", "Connack",
+    "Disconnect", "Malformed", "Packet", "Pingresp", "Properties", "Publish", "Suback",
+    "Unsuback", "Will", "number", "packet", "string",
 ]  # fmt: skip
 
-AUTH = 15
+Value = Any  # int, str, bytes, or a sequence of those that may be repeated
 NORMAL, WITH_WILL, CONTINUE, AGAIN = 0x00, 0x04, 0x18, 0x19
 NO_SUBSCRIBERS, NO_SUBSCRIPTION = 0x10, 0x11
 NO_LOCAL, AS_PUBLISHED = 0x04, 0x08
 HANDLING = (0x00, 0x10, 0x20)  # when retained messages are sent: always, if new, never
-
-
-@dataclass(frozen=True)
-class Connack(older.Connack):
-    # Not compared, here and below: a test looks at the properties that it is about.
-    properties: Properties = field(default_factory=dict, compare=False)
-
-
-@dataclass(frozen=True)
-class Publish(older.Publish):
-    properties: Properties = field(default_factory=dict)
-    # Not compared: whether the topic was sent, or an alias.
-    alias: int = field(default=0, compare=False)
-    named: bool = field(default=True, compare=False)
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]} {self.properties}>"
-
-
-@dataclass(frozen=True)
-class Ack(older.Ack):
-    """PUBACK, PUBREC, PUBREL or PUBCOMP."""
-
-    code: int = 0
-    properties: Properties = field(default_factory=dict, compare=False)
-
-
-@dataclass(frozen=True)
-class Suback(older.Suback):
-    properties: Properties = field(default_factory=dict, compare=False)
-
-
-@dataclass(frozen=True)
-class Unsuback:
-    packet_id: int
-    codes: tuple[int, ...]
-    properties: Properties = field(default_factory=dict, compare=False)
-
-
-@dataclass(frozen=True)
-class Disconnect:
-    code: int
-    properties: Properties = field(default_factory=dict, compare=False)
-
-
-@dataclass(frozen=True)
-class Auth:
-    code: int
-    properties: Properties = field(default_factory=dict, compare=False)
+TABLE = {number: (name, kind) for number, (name, kind, _) in PROPERTIES.items()}
+IDS = {name: number for number, (name, _) in TABLE.items()}
 
 
 def connect(
@@ -101,7 +66,7 @@ def connect(
     password: bytes | None = None,
     **properties: Value,
 ) -> bytes:
-    return older.connect(
+    return codec.connect(
         client_id,
         clean,
         will,
@@ -110,7 +75,7 @@ def connect(
         password=password,
         level=5,
         properties=body(properties),
-        will_properties=body(will.properties) if will else None,
+        will_properties=body(will.properties) if will else b"",
     )
 
 
@@ -124,7 +89,7 @@ def publish(
     dup: bool = False,
     **properties: Value,
 ) -> bytes:
-    return older.publish(topic, payload, qos, packet_id, retain, dup, body(properties))
+    return codec.publish(topic, payload, qos, packet_id, retain, dup, body(properties))
 
 
 def ack(
@@ -134,26 +99,47 @@ def ack(
     properties: Mapping[str, Value] | None = None,
 ) -> bytes:
     """PUBACK, PUBREC, PUBREL or PUBCOMP, in the short form unless a code is given."""
-    rest = number(packet_id) + (b"" if code is None else bytes([code]))
-    rest += b"" if properties is None else encode(properties)
-    return packet(kind << 4 | (2 if kind == PUBREL else 0), rest)
+    props = None if properties is None else body(properties)
+    return codec.ack(kind, packet_id, -1 if code is None else code, props)
 
 
 def subscribe(packet_id: int, *filters: tuple[str | bytes, int], **properties: Value) -> bytes:
     """Each filter with its options: the QoS, combined with others by `|`."""
-    payload = b"".join(string(name) + bytes([options]) for name, options in filters)
-    return packet(0x82, number(packet_id) + encode(properties) + payload)
+    return codec.subscribe(packet_id, *filters, properties=body(properties))
 
 
 def unsubscribe(packet_id: int, *filters: str | bytes, **properties: Value) -> bytes:
-    return packet(0xA2, number(packet_id) + encode(properties) + b"".join(map(string, filters)))
+    return codec.unsubscribe(packet_id, *filters, properties=body(properties))
 
 
 def disconnect(code: int | None = None, **properties: Value) -> bytes:
-    if code is None:
-        return DISCONNECT
-    return packet(0xE0, bytes([code]) + (encode(properties) if properties else b""))
+    return codec.disconnect(-1 if code is None else code, body(properties))
 
 
 def auth(code: int, **properties: Value) -> bytes:
     return packet(0xF0, bytes([code]) + encode(properties))
+
+
+def encode(properties: Mapping[str, Value]) -> bytes:
+    """The properties in the order of the dict, with their length before them."""
+    return codec.section(body(properties))
+
+
+def body(properties: Mapping[str, Value]) -> bytes:
+    """The same without the length."""
+    return b"".join(bytes([IDS[name]]) + part for name, part in _parts(properties))
+
+
+def _parts(properties: Mapping[str, Value]) -> Iterable[tuple[str, bytes]]:
+    for name, value in properties.items():
+        several = name in ("user", "subscription_id") and not isinstance(value, int)
+        for one in value if several else (value,):
+            yield name, _encode_one(TABLE[IDS[name]][1], one)
+
+
+def _encode_one(kind: int, value: Value) -> bytes:
+    if kind in (TEXT, BINARY):
+        return string(value)
+    if kind == PAIR:
+        return string(value[0]) + string(value[1])
+    return length(value) if kind == VARINT else int(value).to_bytes(kind, "big")

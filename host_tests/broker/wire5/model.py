@@ -11,8 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from . import codec
-from .codec import Publish
-from .properties import Properties
+from .codec import Properties, Publish
 
 SHARE = "$share/"
 SHORT = 2  # seconds that a test may wait for

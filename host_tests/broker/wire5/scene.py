@@ -5,7 +5,7 @@ from ..wire.process import PEER, BrokerProcess
 from ..wire.scene import Scene as OlderScene
 from . import codec
 from .client import Client
-from .properties import Value
+from .codec import Value
 
 
 class Scene(OlderScene):

@@ -5,8 +5,19 @@ import pytest
 from ..wire.codec import length
 from ..wire.vectors import BAD_TEXT, wire
 from . import codec
-from .codec import number, packet, string
-from .properties import BINARY, IDS, PAIR, TABLE, TEXT, VARINT, Value, encode
+from .codec import (
+    BINARY,
+    IDS,
+    PAIR,
+    TABLE,
+    TEXT,
+    VARINT,
+    Value,
+    encode,
+    number,
+    packet,
+    string,
+)
 from .refusals import case, refuse, refuse_connect
 
 BY_TYPE: dict[str | int, Value] = {TEXT: "text", BINARY: b"data", PAIR: (("a", "b"),), VARINT: 1}

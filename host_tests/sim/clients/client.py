@@ -74,9 +74,16 @@ class Client(Sender):
             self._make_will(spec)
         if spec.clean:
             self._forget()
-        more = self._more(spec)
+        props, will, of_will = self._more(spec)
         data = codec.connect(
-            plan.level, plan.name, spec.clean, plan.keep_alive, *more, user=spec.user
+            plan.name,
+            spec.clean,
+            will,
+            plan.keep_alive,
+            username=spec.user,
+            level=plan.level,
+            properties=props,
+            will_properties=of_will,
         )
         self.send(data, "connect", spec, plan.name)
 
@@ -87,7 +94,7 @@ class Client(Sender):
         spec = Connecting()
         spec.user = b"stranger"
         spec.clean = self.numbers.one_in(2)
-        data = codec.connect(4, self.plan.name, spec.clean, 0, b"", None, user=spec.user)
+        data = codec.connect(self.plan.name, spec.clean, username=spec.user)
         self.send(data, "connect", spec, self.plan.name)
         self.link.ended = True
         self.link = mine
@@ -103,7 +110,7 @@ class Client(Sender):
             spec.will_delay = self.numbers.choice((0, 0, 1, 5))
 
     def _more(self, spec):
-        """-> (properties, the will as the codec takes it)"""
+        """-> (properties, the will and its properties as the codec takes them)"""
         props = b""
         if spec.expiry:
             props += b"\x11" + codec.number4(spec.expiry)
@@ -115,13 +122,13 @@ class Client(Sender):
             props += b"\x22" + codec.number(self.plan.alias_max)
         will = spec.will
         if not will:
-            return props, None
+            return props, None, b""
         more = will.props
         if spec.will_delay:
             more = b"\x18" + codec.number4(spec.will_delay) + more
         if will.expiry is not None:
             more += b"\x02" + codec.number4(will.expiry)
-        return props, (will.topic, will.payload(), will.qos, will.retain, more)
+        return props, (will.topic, will.payload(), will.qos, will.retain), more
 
     def _forget(self):
         self.world.client_forgot_session(self)

@@ -61,10 +61,8 @@ class Sender:
                 alias = self.aliases[topic] = len(self.aliases) + 1
             if alias:
                 props += b"\x23" + codec.number(alias)
-        level = self.plan.level
-        data = codec.publish(
-            level, topic, msg.payload(), msg.qos, packet_id, msg.retain, dup, props
-        )
+        props = codec.of(self.plan.level, props)
+        data = codec.publish(topic, msg.payload(), msg.qos, packet_id, msg.retain, dup, props)
         self.send(data, "publish", msg, msg.qos, packet_id, dup)
 
     def new_id(self):
@@ -88,7 +86,7 @@ class Sender:
             identifier = numbers.between(1, 200)
             props = b"\x0b" + codec.length(identifier)
         named = [(_named(text, group), options) for text, group, options in filters]
-        data = codec.subscribe(self.plan.level, packet_id, named, props)
+        data = codec.subscribe(packet_id, *named, properties=codec.of(self.plan.level, props))
         self.send(data, "subscribe", packet_id, filters, identifier)
 
     def _filter(self):
@@ -112,8 +110,8 @@ class Sender:
         text, group, _ = self._filter()
         packet_id = self.new_id()
         self.waiting[packet_id] = True
-        named = [_named(text, group)]
-        data = codec.unsubscribe(self.plan.level, packet_id, named)
+        props = codec.of(self.plan.level)
+        data = codec.unsubscribe(packet_id, _named(text, group), properties=props)
         self.send(data, "unsubscribe", packet_id, [(text, group)])
 
     def ping(self):

@@ -17,7 +17,7 @@ TEXT = b"\x03\0\4text"  # Content Type
 EXPIRY = b"\x02\0\0\xff\xff"
 # The level of the publisher (0: the program itself), and its properties
 SENDERS = ((3, b""), (4, b""), (5, b""), (5, TEXT), (5, EXPIRY), (5, TEXT + EXPIRY), (0, b""))
-FORGED = codec.publish(4, b"home/door", b"OPEN")
+FORGED = codec.publish(b"home/door", b"OPEN")
 IDENTIFIER = b"\x0b\xc8\1"  # 200
 ALIASES = b"\x22\0\1"
 
@@ -123,7 +123,7 @@ class StreamsCase(BridgeCase):
         self.senders = {}
         for level in (3, 4, 5):
             stream = self.senders[level] = Stream()
-            self.world.come(codec.connect(level, b"from%d" % level), 3, stream)
+            self.world.come(codec.connect(b"from%d" % level, level=level), 3, stream)
 
     def receiver(self, level, filters=(b"#",), props=b"", write=None, name=None, clean=True):
         self.count += 1
@@ -131,9 +131,11 @@ class StreamsCase(BridgeCase):
         name = name or b"to%d" % self.count
         lasts = b"" if clean or level < 5 else b"\x11\0\0\1\0"
         one = Receiver(stream, level, (200,) if props else ())
-        self.world.come(codec.connect(level, name, clean, 0, lasts + ALIASES), 3, stream)
+        self.world.come(
+            codec.connect(name, clean, level=level, properties=lasts + ALIASES), 3, stream
+        )
         for text in filters:
-            stream.sent += codec.subscribe(level, 1, [(text, 2)], props if level == 5 else b"")
+            stream.sent += codec.subscribe(1, (text, 2), properties=codec.of(level, props))
         self.receivers.append(one)
         self.settle()
         return one
@@ -160,7 +162,7 @@ class StreamsCase(BridgeCase):
         topic = (b"%d" % self.count + b"x" * shape[0])[: shape[0]]
         data = (b"%d" % self.count + b"y" * shape[1] + FORGED)[-shape[1] :] if shape[1] else b""
         if level:
-            packet = codec.publish(level, topic, data, qos, 1, retain, 0, props)
+            packet = codec.publish(topic, data, qos, 1, retain, 0, codec.of(level, props))
             if qos == 2:
                 packet += codec.ack(codec.PUBREL, 1)
             self.senders[level].sent += packet
@@ -245,8 +247,8 @@ class TestStreams(StreamsCase):
                 listener.waiting.append(one.stream)
                 self.receivers.append(one)
                 self.world.turn(4)
-                one.send(codec.connect(level, b"web%d" % level, True, 0, ALIASES))
-                one.send(codec.subscribe(level, 1, [(b"#", 2)]))
+                one.send(codec.connect(b"web%d" % level, level=level, properties=ALIASES))
+                one.send(codec.subscribe(1, (b"#", 2), properties=codec.of(level)))
                 self.settle()
             self.send_all(tx, False, step=4)
             self.tearDown()
@@ -299,12 +301,16 @@ class TestStreams(StreamsCase):
                         sent = self.message(shape, sender, qos, 1)
                         self.settle()
                         for one in self.receivers:
-                            asked = codec.subscribe(one.level, 1, [(sent[0], 2)])
+                            asked = codec.subscribe(
+                                1, (sent[0], 2), properties=codec.of(one.level)
+                            )
                             one.stream.sent += asked
                         self.settle()
                         for one in self.receivers:
                             self.check(one, sent, 1)
-                            one.stream.sent += codec.unsubscribe(one.level, 1, [sent[0]])
+                            one.stream.sent += codec.unsubscribe(
+                                1, sent[0], properties=codec.of(one.level)
+                            )
                         self.settle()
                         self.broker.publish(sent[0].decode(), b"", retain=True)
                         self.settle()
