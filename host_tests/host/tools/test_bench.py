@@ -25,7 +25,7 @@ from slotmq_tools import codec
 from slotmq_tools.errors import ToolError
 
 OURS = next(each for each in brokers.BROKERS if each.name == CPYTHON)
-SIZE = len(codec.publish(4, b"t/0", bytes(16)))
+SIZE = len(codec.publish(b"t/0", bytes(16)))
 
 # Messages and their check
 
