@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from slotmq.config import settings as _settings
+
 _T = TypeVar("_T")
 _Text = str | bytes
 _Callback = Callable[[str, bytes, int, int], object]
@@ -54,47 +56,9 @@ class Limits:
     def ram_bytes(self) -> int: ...
     def hole_bytes(self) -> int: ...
 
-class Settings:
-    allow_anonymous: bool
-    password_file: str | None
-    acl_file: str | None
-    allow_zero_length_clientid: bool
-    use_username_as_clientid: bool
-    clientid_prefixes: bytes
-    auto_id_prefix: bytes
-    mqtt31_client_id_max: int
-    max_keepalive: int
-    max_connections: int
-    connect_timeout: int
-    packet_timeout: int
-    max_packet_size: int
-    message_size_limit: int
-    max_qos: int
-    retain_available: bool
-    max_inflight_messages: int
-    max_queued_messages: int
-    max_session_share: int
-    max_offline_share: int
-    queue_qos0_messages: bool
-    upgrade_outgoing_qos: bool
-    allow_duplicate_messages: bool
-    qos2_delivery: str
-    mqtt_versions: int
-    max_topic_alias: int
-    max_topic_alias_broker: int
-    persistent_client_expiration: int
-    response_information: str | None
-    server_reference: str | None
-    retry_interval: int
-    persistence: bool
-    set_tcp_nodelay: bool
-    sys_interval: int
-    log_type: int
-    log_dest: tuple[str, ...] | list[str]
-    pid_file: str | None
+class Settings(_settings.Settings):
     listeners: list[tuple[str | None, int, int, dict[str, Any]]]
     when_full: dict[str, str]
-    connections: Sequence[Any]
     def __init__(self, when_full: dict[str, str] | None = None, **values: object) -> None: ...
     def check(self, limits: Limits) -> None: ...
 

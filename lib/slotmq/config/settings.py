@@ -3,9 +3,9 @@
 # Owns the settings; where mosquitto has a key of that name, it has the same meaning. The sizes of
 # the tables are in config/limits.py, the checks of settings against them in config/policies.py.
 # The defaults are attributes of the class, so that an instance has only those that differ;
-# config/mosquitto_conf.py reads a file into an instance. The broker reads most attributes when it
-# needs them; apply_settings() of control.py takes over the others. Allocates at the start: the
-# instance, a list and a dict.
+# config/mosquitto_conf.py reads a file into an instance. They are the types, too, where no comment
+# says it. The broker reads most attributes when it needs them; apply_settings() of control.py takes
+# over the others. Allocates at the start: the instance, a list and a dict.
 from slotmq.platform import ondemand
 
 # The first one's default is in access/login.py; the others are usually not there.
@@ -24,7 +24,7 @@ class Settings:
 
     # Connections: which clients are accepted, and timeouts.
     allow_anonymous = True
-    password_file = None  # users; see `slotmq passwd`
+    password_file = None  # type: str | None  # users; see `slotmq passwd`
     allow_zero_length_clientid = True
     use_username_as_clientid = False
     clientid_prefixes = b""  # which every client id must begin with
@@ -52,23 +52,24 @@ class Settings:
     max_topic_alias = 65535  # highest alias that a client may use; limit aliases bounds it too
     max_topic_alias_broker = 65535  # the same for the broker
     persistent_client_expiration = 0  # the longest session expiry, in seconds; 0: no bound
-    response_information = None  # for clients that ask for it
-    server_reference = None  # another server, named to clients that are refused
-    acl_file = None  # who may read and write which topics
+    response_information = None  # type: str | None  # for clients that ask for it
+    server_reference = None  # type: str | None  # another server, for clients that are refused
+    acl_file = None  # type: str | None  # who may read and write which topics
     retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
 
     # Do sessions and messages outlive a power cut? The defaults of _OF_JOURNAL are in
     # journal/start.py.
     persistence = False
 
-    connections = ()  # the Options of bridge/options.py, one for each `connection`
+    connections = ()  # type: tuple | list  # Options of bridge/options.py, of each `connection`
 
     # The process.
     set_tcp_nodelay = True  # mosquitto has false: small writes wait for acknowledgements then
     sys_interval = 10  # seconds between two updates of $SYS; 0: none
     log_type = 15  # platform/log.py's bits: error, warning, notice, information
-    log_dest = ("stderr",)  # "stdout", "stderr", "file PATH", "syslog", "topic"
-    pid_file = None
+    # "stdout", "stderr", "file PATH", "syslog", "topic"
+    log_dest = ("stderr",)  # type: tuple[str, ...] | list[str]
+    pid_file = None  # type: str | None
 
     def __init__(self, when_full=None, **values):
         # (host or None for every address, port, its max_connections, its other settings by name);
