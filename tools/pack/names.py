@@ -122,7 +122,8 @@ _IN_DICT = "__dict__.get"
 SOURCES = {
     "app.obey": "_ORDERS",
     "app.start._forget_what_made_it": "_MADE",
-    "bridge.conf.take": "KEYS config.mosquitto_conf.FIELDS",
+    "bridge.conf.take": "KEYS",
+    "bridge.conf._value": "KEYS config.mosquitto_conf.FIELDS",
     "bridge.link.shift": "_TIMES",
     "bridge.options.options": "bridge.conf.KEYS",
     "bridge.options.check": "_OF_5",

@@ -4,7 +4,7 @@
 # A row of KEYS is an attribute of Options, its kind and the kind's bounds, as in
 # config/mosquitto_conf.py; MORE has the other keys; `=` before a key: another name of it. Kinds
 # that are not there are functions below.
-from slotmq.config.mosquitto_conf import bare
+from slotmq.config.mosquitto_conf import Reader, bare
 from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
 
@@ -71,52 +71,46 @@ def take(reader, key, value):
         value = bare(value)
     if row[1] == "path" and not reader.is_foreign:
         _check_path(value)
-    kind = {"begin": _begin, "hosts": _hosts, "topics": _topics, "pauses": _pauses}.get(row[1])
     if row[0] in _options().TLS.split() and _is_of_board(reader):
         ondemand.take("config.other_keys", 0).refuse(reader, key, _NO_TLS)
     if key != "connection" and (not bridges or bridges[-1].at >> _LINE != reader.at >> _LINE):
         raise ValueError("a connection above it in this file")
     try:
-        if kind:
-            kind(reader, bridges, value)
-            bridges = reader.settings.connections
+        if key == "connection":
+            bridges = _begin(reader, bridges, value)
+        elif row[1] == "topics":
+            bridges[-1].topics.append(_topic(reader, value))
+        elif row[1] == "hosts" and bridges[-1].addresses:
+            raise ValueError("one line with all addresses of a connection")
         else:
-            how = "text" if row[1] == "path" else row[1]
-            setattr(bridges[-1], row[0], getattr(reader, how)(row[2:], value))
+            setattr(bridges[-1], row[0], _value(reader, row, value))
     except ValueError:
         reader.settings.connections[-1].is_wrong = True  # that is said once
         raise
     bridges[-1].lines.append((row[0], value))
 
 
-def check_value(key, value):
-    """ValueError: a program may not give that key this value."""
-    row = _row(key)
+def _value(reader, row, text):
+    # What this text means for a row of KEYS or MORE
     kind = row[1]
-    if kind in ("number", "size"):
-        low, high = [int(bound) for bound in row[2:]]
-        what = "a number from %d to %d" % (low, high)
-        fits = _is_number(value, low, high) or kind == "size" and value == 0
-    elif kind == "flag":
-        what = "True or False"
-        fits = isinstance(value, bool)
-    elif kind == "word":
-        what = "one of " + ", ".join(row[2:])
-        fits = value in row[2:]
-    elif kind == "pauses":
-        what = "seconds, 1 to 3600, or a tuple: the least, the most, perhaps how long is stable"
-        times = value if isinstance(value, tuple) and 2 <= len(value) <= 3 else (value, value)
-        fits = all([_is_number(n, *bounds) for n, bounds in zip(times, _PAUSES)])
-        fits = fits and times[0] <= times[1] and (times[1] <= 3600 or times is value)
-    else:
-        what = "a text"
-        fits = isinstance(value, str) and value != ""
-    if not fits:
-        raise ValueError("%s: %s" % (key, what))
+    if kind == "hosts":
+        return [_options().address_of(each) for each in reader.text((), text).split()]
+    if kind == "pauses":
+        return _pauses(reader, text)
+    return getattr(reader, "text" if kind == "path" else kind)(row[2:], text)
 
 
-def _is_number(value, low, high):
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+def check_value(key, value):
+    """ValueError: a program may not give that key this value: as text it means another one."""
+    row = _row(key)
+    reader = Reader(None, None)
+    text = " ".join([str(each) for each in (value if isinstance(value, tuple) else (value,))])
+    try:
+        found = _value(reader, row, text.lower() if isinstance(value, bool) else text)
+        if not isinstance(value, type(found)) or found != value:
+            _value(reader, row, "")  # raises what was expected
+    except ValueError as error:
+        raise ValueError("%s: %s" % (key, error))
 
 
 def check(reader):
@@ -159,6 +153,11 @@ def _is_of_board(reader):
     return ondemand.take("config.tls_listeners", 0).is_of_board(reader)
 
 
+def names():
+    """All keys here."""
+    return " ".join([line.split()[0] for line in (KEYS + MORE).split("\n")[:-1]])
+
+
 def _row(key):
     for line in (KEYS + MORE).split("\n"):
         if line.startswith(key + " "):
@@ -184,17 +183,10 @@ def _begin(reader, bridges, value):
     reader.text((), value)
     if is_taken:
         raise ValueError("a name that no earlier connection has")
+    return bridges
 
 
-def _hosts(reader, bridges, value):
-    if bridges[-1].addresses:
-        raise ValueError("one line with all addresses of a connection")
-    bridges[-1].addresses = [
-        _options().address_of(each) for each in reader.text((), value).split()
-    ]
-
-
-def _topics(reader, bridges, value):
+def _topic(reader, value):
     first = []
     if value[:1] == '"' and value[1:2] != '"' and value.find('"', 1) > 0:  # it may have blanks
         first = [value[1 : value.find('"', 1)]]
@@ -209,14 +201,14 @@ def _topics(reader, bridges, value):
     if len(words) > 2:
         words[2] = reader.number((0, 2), words[2])
     try:
-        bridges[-1].topics.append(_options().topic(*words))
+        return _options().topic(*words)
     except ValueError as error:
         raise ValueError("%s: %s" % (error, _TOPIC))
 
 
-def _pauses(reader, bridges, value):
+def _pauses(reader, value):
     words = value.split()
     times = [reader.number(bounds, word) for word, bounds in zip(words, _PAUSES)]
     if not 1 <= len(words) <= 3 or times[:2] != sorted(times[:2]):
         raise ValueError("seconds, or the least and the most of them, and how long is stable")
-    bridges[-1].restart_timeout = tuple(times) if len(times) > 1 else times[0]
+    return tuple(times) if len(times) > 1 else times[0]

@@ -4,9 +4,9 @@
 #
 # A row of OTHERS is `status|keys|text`. For `alias` the text is the served key. `ignored`: the
 # line is accepted and has no effect; the log warns. `refused`: the file is not used. The text of
-# these two says why, and what to do instead. `plugin`: see config/plugins.py; `bridge`: see
-# bridge/conf.py. `key=value`: with that value the line asks for what the broker does anyway, so it
-# is accepted without a warning. `key_*`: each key that begins so.
+# these two says why, and what to do instead. `plugin`: see config/plugins.py. `key=value`: with
+# that value the line asks for what the broker does anyway, so it is accepted without a warning.
+# `key_*`: each key that begins so. The keys of bridges are in bridge/conf.py.
 from slotmq.config import policies
 from slotmq.config.capacities import fields
 from slotmq.config.mosquitto_conf import FIELDS, bare
@@ -43,15 +43,6 @@ with this prefix
 refused|memory_limit=0|all tables are allocated at the start; lower a `limit`, see `slotmq budget`
 refused|global_max_clients=-1|`limit sessions` is the number of clients, connected or not
 refused|enable_control_api=false|there is no $CONTROL; `$SYS/#` shows the state
-bridge|connection addresses address topic remote_clientid clientid local_clientid remote_username \
-username remote_password password local_username cleansession local_cleansession \
-keepalive_interval restart_timeout try_private notifications notifications_local_only \
-notification_topic bridge_bind_address bridge_protocol_version bridge_attempt_unsubscribe \
-bridge_outgoing_retain bridge_max_packet_size bridge_max_topic_alias bridge_receive_maximum \
-bridge_session_expiry_interval round_robin start_type idle_timeout threshold \
-bridge_alpn bridge_cafile bridge_capath bridge_certfile bridge_ciphers bridge_identity \
-bridge_insecure bridge_keyfile bridge_psk bridge_tls_use_os_certs bridge_tls_version|of \
-the `connection` above it
 refused|local_password|`local_username` is what the bridge may do here; it does not log in
 refused|bridge_reload_type=lazy|a restart takes over changes of bridges
 refused|bridge_mptcp=false bridge_tcp_keepalive bridge_tcp_user_timeout|`keepalive_interval` \
@@ -62,8 +53,10 @@ refused|bridge_require_ocsp=false|Python cannot ask for OCSP
 
 
 def rows():
-    """[status, keys, text] for each row."""
-    return [line.split("|") for line in OTHERS.split("\n")[:-1]]
+    """status, keys, text of each row; the last one has those of bridges."""
+    for line in OTHERS.split("\n")[:-1]:
+        yield line.split("|")
+    yield "bridge", ondemand.take("bridge.conf", 0).names(), "of the `connection` above it"
 
 
 def take(reader, key, value):

@@ -4,8 +4,8 @@
 # the tables are in config/limits.py, the checks of settings against them in config/policies.py.
 # The defaults are attributes of the class, so that an instance has only those that differ;
 # config/mosquitto_conf.py reads a file into an instance. They are the types, too, where no comment
-# says it. The broker reads most attributes when it needs them; apply_settings() of control.py takes
-# over the others. Allocates at the start: the instance, a list and a dict.
+# says it. The broker reads most attributes when it needs them; apply_settings() of control.py
+# takes over the others. Allocates at the start: the instance, a list and a dict.
 from slotmq.platform import ondemand
 
 # The first one's default is in access/login.py; the others are usually not there.

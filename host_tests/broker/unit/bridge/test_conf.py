@@ -6,9 +6,8 @@ import unittest
 import scratch
 
 from slotmq import Limits, Settings
-from slotmq.bridge import conf
 from slotmq.bridge.options import address_of, check, load, options, tls_keys, topic
-from slotmq.config import budget, mosquitto_conf, other_keys, reload
+from slotmq.config import budget, mosquitto_conf, reload
 from slotmq.config.settings import ConfError
 
 LIMITS = Limits(connections=4)
@@ -305,11 +304,6 @@ class TestKeys(unittest.TestCase):
         ):
             self.refused(f"{BEGIN}{key} 5", 1, "connection", f"mqttv50 for {key}")
             self.refused(f"{BEGIN}{key} x", 4, key, "a number")
-
-    def test_each_key_is_in_both_tables(self):
-        ours = [line.split()[0] for line in (conf.KEYS + conf.MORE).split("\n")[:-1]]
-        rows = [keys.split() for status, keys, _ in other_keys.rows() if status == "bridge"]
-        self.assertEqual([sorted(ours)], [sorted(keys) for keys in rows])
 
     def test_a_reload_says_that_a_restart_is_needed(self):
         path = scratch.write(BEGIN)
