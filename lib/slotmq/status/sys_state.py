@@ -63,11 +63,9 @@ class Sys:
 
     def _measure_loads(self):
         for k in range(len(_LOADS)):
-            now = self.stat(_LOADS[k])
-            if _LOADS[k] == 1:
-                now = self.sent()
-            rate = (now - self.before[k]) * 600 / self.interval
-            self.before[k] = now
+            count = self.sent() if _LOADS[k] == 1 else self.stat(_LOADS[k])
+            rate = (count - self.before[k]) * 600 / self.interval
+            self.before[k] = count
             for j in range(len(MINUTES)):
                 weight = min(1.0, self.interval / 600 / MINUTES[j])
                 at = k * len(MINUTES) + j
