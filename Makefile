@@ -24,8 +24,8 @@
 ## make fresh            what README says, in minimal Debians that debootstrap makes (as root)
 ##     RELEASES="trixie"        those, else trixie and bookworm
 ## make apps                applications of others, each in a round with this broker; fetches them
-##                          (Node-RED, Zigbee2MQTT, Home Assistant, Paho C, ...); no lane runs it
-##     APPS="Paho C"            only this one
+##                          (Node-RED, Zigbee2MQTT, Home Assistant); no lane runs it
+##     APPS=Node-RED            only this one
 ## make emulated            an emulated RP2040 to try it on, until Ctrl-C; it is kept in build/board
 ## make bench               all workloads, into docs/performance.md and docs/measurements.md
 ## make bench-telemetry     the tables, for docs/measurements.md

@@ -4,15 +4,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
 
-from slotmq_tools import cache, micropython
+from slotmq_tools import cache
 from slotmq_tools.errors import ToolError
-from slotmq_tools.fetch import debian
 from slotmq_tools.ports import free_port
 
 from ..peers import node
@@ -24,7 +22,6 @@ _HOME_ASSISTANT = "2025.4.4"  # the last one for Python 3.13.0
 _FRONTEND = "home-assistant-frontend==20250411.0"  # without it it does not start
 _NODE_OF_ZIGBEE2MQTT = 22
 _DEVICES = 300  # of the larger house
-_MQTT_ASYNC = "micropython-mqtt-async==0.7b4"
 Start = tuple[list[str], dict[str, str]]  # a command line, and its environment
 
 
@@ -45,91 +42,9 @@ def _environment(**more: str) -> dict[str, str]:
     return {**os.environ, **more}
 
 
-@once
-def _mqtt_async_folder() -> Path:
-    """Its module. It is a package for MicroPython's former installer: pip fetches and unpacks it,
-    and finds then that it is none of CPython's."""
-
-    def fill(target: Path) -> None:
-        options = [
-            "--quiet",
-            "--no-deps",
-            "--no-clean",
-            "--no-binary",
-            ":all:",
-            "--dest",
-            str(target),
-        ]
-        command = [sys.executable, "-m", "pip", "download", *options, _MQTT_ASYNC]
-        environment = _environment(TMPDIR=str(target))
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False
-        )
-        found = next(target.glob("*/*/mqtt_async.py"), None)
-        if found is None:
-            raise ToolError(f"it cannot be fetched: {done.stderr[-200:]}")
-        found.rename(target / found.name)
-        shutil.rmtree(found.parents[1])
-
-    return cache.folder(_MQTT_ASYNC.replace("==", "-"), fill)
-
-
-def _mqtt_async(place: Place) -> Start:
-    command = micropython.command(
-        32, 1024, HERE / "echo_mqtt_async_micropython.py", [str(place.port)]
-    )
-    return command, micropython.environment(_mqtt_async_folder(), HERE / "stubs")
-
-
 def _npm_version(folder: Path, name: str) -> str:
     found: dict[str, str] = json.loads((folder / name / "package.json").read_text())
     return found["version"]
-
-
-@once
-def _paho_c_unpacked() -> debian.Unpacked:
-    return debian.unpack(["python3.13", "libpaho-mqtt1.3"])
-
-
-def _paho_c(place: Place) -> Start:
-    found = _paho_c_unpacked()
-    library = found.root / "usr/lib" / found.arch.triplet / "libpaho-mqtt3cs.so.1"
-    python = found.command("usr/bin/python3.13")
-    return [*python, str(HERE / "echo_paho_c.py"), str(library), *place.words], _environment(
-        PYTHONHOME=str(found.root / "usr")
-    )
-
-
-def _paho_c_version() -> str:
-    libraries = _paho_c_unpacked().root.glob("usr/lib/*/libpaho-mqtt3cs.so.1.*")
-    return next(libraries).name.partition(".so.")[2]
-
-
-@once
-def _collectd_unpacked() -> debian.Unpacked:
-    return debian.unpack(["collectd-core", "libmosquitto1"])
-
-
-def _collectd(place: Place) -> Start:
-    found = _collectd_unpacked()
-    tls = f'CACert "{place.ca}"' if place.words[1] else ""
-    (place.folder / "collectd.conf").write_text(
-        f'BaseDir "{place.folder}"\nPIDFile "{place.folder}/pid"\nInterval 1\n'
-        f'TypesDB "{found.root}/usr/share/collectd/types.db"\n'
-        f'PluginDir "{found.root}/usr/lib/collectd"\nLoadPlugin mqtt\nLoadPlugin load\n'
-        f'<Plugin mqtt>\n<Publish "slotmq">\nHost "localhost"\nPort "{place.port}"\n'
-        f'Prefix "app/collectd"\nQoS 1\n{tls}\n</Publish>\n</Plugin>\n'
-    )
-    command = found.command("usr/sbin/collectd")
-    return [*command, "-f", "-C", str(place.folder / "collectd.conf")], _environment()
-
-
-def _collectd_version() -> str:
-    command = _collectd_unpacked().command("usr/sbin/collectd")
-    done = subprocess.run([*command, "-h"], capture_output=True, text=True, check=False)
-    return next(line for line in done.stdout.splitlines() if line[:8] == "collectd").split()[1][
-        :-1
-    ]
 
 
 def _node_red(place: Place) -> Start:
@@ -215,15 +130,6 @@ def _home_assistant(place: Place) -> Start:
 _HEALTH = ("zigbee2mqtt/bridge/request/health_check", "{}")
 
 APPLICATIONS = (
-    Application("mqtt_async", _mqtt_async, lambda: _MQTT_ASYNC.partition("==")[2], ("plain",)),
-    Application("Paho C", _paho_c, _paho_c_version),
-    Application(
-        "collectd",
-        _collectd,
-        _collectd_version,
-        ("plain", "tls"),
-        answer=("app/collectd/", ":"),
-    ),
     Application(
         "Node-RED",
         _node_red,

@@ -86,7 +86,7 @@ class House:
         self.came: list[tuple[str, bytes]] = []
         self._client.on_message = lambda _, __, m: self.came.append((m.topic, bytes(m.payload)))
         self._client.connect(LOOPBACK, port)
-        self._client.subscribe([("app/out", 1), ("app/collectd/#", 0), ("zigbee2mqtt/#", 1)])
+        self._client.subscribe([("app/out", 1), ("zigbee2mqtt/#", 1)])
         self._client.loop_start()
         for n in range(KEPT):
             self._client.publish(f"app/kept/{n}", b"%d" % n, 1, retain=True)

@@ -63,19 +63,6 @@ def one_by_one(address: Address, count: int) -> int:
     return repeater.clients
 
 
-def at_a_rate(address: Address, per_second: int) -> None:
-    """Let so many clients come and go each second, until this process is ended."""
-    due, count = time.monotonic(), 0
-    while True:
-        due += 1 / per_second
-        time.sleep(max(0, due - time.monotonic()))
-        repeater = Repeater(address, f"{count}")
-        repeater.connect()
-        while repeater.step():
-            pass
-        count += 1
-
-
 class Churn:
     """Several of them in parallel."""
 

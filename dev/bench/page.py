@@ -29,7 +29,6 @@ _WAITS = {
 _OTHERS = {
     "p50_us": "round trip, median, µs",
     "p99_us": "round trip, 99th percentile, µs",
-    "later_us": "99th percentile with 100 new clients a second, less the one without, µs",
     "recorded": "cost of a recorded message, against one that is not recorded",
 }
 _HOW_FAST = """\

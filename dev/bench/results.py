@@ -64,7 +64,6 @@ TARGETS = (
     Target("round-trip-1", 1.2, only=CPYTHON),
     Target("round-trip", 1.4, "p50_us ratio"),
     Target("round-trip", 2, "p99_us ratio"),
-    Target("crowd", 5000, "later_us"),
     *(Target(f"window-{qos}-{n}", 8, "wall_ms ratio") for qos in (1, 2) for n in (1, 5, 20)),
     Target("retained-late queued-late", 8, "wall_ms ratio"),
     Target("recorded recorded-16", 3.5, "recorded", only=MICROPYTHON),

@@ -5,13 +5,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from multiprocessing import Process
 from typing import Protocol
 
 from . import pipelined
 from .brokers import RECORDING, Broker, Running, running
-from .churn import Churn, at_a_rate
-from .client import Silent
+from .churn import Churn
 from .meter import cpu_us
 from .pipelined import Shape
 from .retained import RetainedMessages
@@ -19,7 +17,6 @@ from .waiting import Wait, Waiting
 
 _MICRO = 1000  # in ns
 _PAUSE_S = 0.001
-_PER_SECOND = 100  # of clients that come and go
 _SLICES = 5  # of a round, in which two brokers take turns
 
 
@@ -89,32 +86,6 @@ class Timed:
     def close(self) -> None:
         """Close both connections."""
         self._source.close()
-
-
-class Crowded:
-    """Round trips alone, and while other clients come and go."""
-
-    def __init__(self, running: Running) -> None:
-        self._running = running
-        self._alone = Timed(running)
-
-    def round(self, seconds: float) -> dict[str, float]:
-        """How much later the slowest hundredth of the messages arrive beside the other clients."""
-        p99 = [self._alone.round(seconds / 2)["p99_us"]]
-        crowd = Process(target=at_a_rate, args=(self._running.address, _PER_SECOND))
-        crowd.start()
-        try:
-            p99.append(self._alone.round(seconds / 2)["p99_us"])
-            if not crowd.is_alive():
-                raise Silent("a connecting client failed")
-        finally:
-            crowd.kill()
-            crowd.join()
-        return {"later_us": p99[1] - p99[0]}
-
-    def close(self) -> None:
-        """Close both connections."""
-        self._alone.close()
 
 
 class Recorded:
@@ -212,7 +183,6 @@ WORKLOADS = (
     _counted("connect", "connect, subscribe, disconnect", lambda running: Churn(running.address)),
     Workload("round-trip", "one message at a time, 1 ms apart", Timed),
     Workload("round-trip-1", "the same at QoS 1", lambda running: Timed(running, 1)),
-    Workload("crowd", f"round trips while {_PER_SECOND} clients a second come and go", Crowded),
     *(
         _waiting(f"window-{qos}-{n}", f"1,000 at QoS {qos}, {_NARROW} {n}", Wait("live", n, qos))
         for qos in (1, 2)
