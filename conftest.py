@@ -26,6 +26,7 @@ from host_tests.broker.transports.served import Over
 from host_tests.broker.wire.client import Send, byte_by_byte, whole
 from host_tests.broker.wire.process import PEER, RUNTIMES, BrokerProcess
 from host_tests.broker.wire.scene import Scene
+from host_tests.broker.wire5.scene import Scene as Scene5
 from host_tests.broker.wire5.scene import SceneOfEachVersion
 from host_tests.support.program import Run, Start
 
@@ -197,9 +198,18 @@ def mqtt(request: pytest.FixtureRequest, broker: BrokerProcess, send: Send) -> I
 
 
 @pytest.fixture
-def topic(mqtt: Scene) -> str:
+def mqtt5(broker: BrokerProcess, send: Send) -> Iterator[Scene]:
+    """What `mqtt` is for older versions, with clients of MQTT 5.0 alone."""
+    scene = Scene5(broker, send)
+    yield scene
+    scene.close()
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
     """A topic that no other test uses."""
-    return mqtt.topic
+    scene: Scene = request.getfixturevalue("mqtt" if "mqtt" in request.fixturenames else "mqtt5")
+    return scene.topic
 
 
 @pytest.fixture

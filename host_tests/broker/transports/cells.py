@@ -48,6 +48,7 @@ ALL = ("wire.test_malformed", "wire.test_publish", "wire.test_qos2", "wire.test_
 _ITS_BROKER = "it starts its broker itself, which listens on TCP only"
 # Modules, or tests, that stay on plain TCP and the fast path, and why
 TCP_ONLY = {
+    "wire.test_access": _ITS_BROKER,
     "wire.test_authorisation": _ITS_BROKER,
     "wire.test_delays": _ITS_BROKER + "; the addresses of clients count",
     "wire.test_fuzz": "websocket/test_fuzz.py and tls/test_floods.py are its like",
@@ -65,7 +66,7 @@ TCP_ONLY = {
     "test_the_refusal_is_a_connack_if_the_level_was_read": "who still writes by TLS reads nothing",
     "wire5.test_model": "its clients come and go for minutes",
     "wire5.test_model_time": "its seconds would have handshakes in them",
-    "wire5.test_session.test_sessions_expire_while_the_client_is_away": "so would its seconds",
+    "wire.test_session.test_sessions_expire_while_the_client_is_away": "so would its seconds",
 }
 
 

@@ -1,13 +1,15 @@
 """What a test is given: clients with names of the test's own, on a shared broker."""
 
+import contextlib
 import itertools
+import socket
 from typing import Any
 
 import pytest
 
 from . import codec
-from .client import Client, Send
-from .process import Program
+from .client import TIMEOUT_S, Client, Send
+from .process import PEER, BrokerProcess, Program
 
 # The test runs with clients of 3.1.1 and with clients of 5.0.
 EACH_VERSION = pytest.mark.parametrize("mqtt", ["3.1.1", "5.0"], indirect=True)
@@ -28,6 +30,11 @@ class Scene:
         self._clients: list[Client] = []
         self._kept: set[str] = set()  # client ids with a session that outlives its connection
         self._unnamed = itertools.count(1)
+
+    @property
+    def is_peer(self) -> bool:
+        """Is the broker mosquitto, on which the tests themselves are tried?"""
+        return isinstance(self.broker, BrokerProcess) and self.broker.runtime == PEER
 
     def socket(self, *, narrow: bool = False) -> Client:
         """A network connection on which nothing has been sent."""
@@ -54,10 +61,25 @@ class Scene:
         assert answer.code == 0
         return client
 
+    def reader(
+        self, *filters: str, name: str = "", qos: int = 0, options: int = 0, **more: Any
+    ) -> Any:
+        """Such a client that has subscribed to these filters."""
+        named = {key: more.pop(key) for key in ("subscription_id",) if key in more}
+        client = self.connect(name, **more)
+        client.subscribe(*filters, qos=qos, options=options, **named)
+        return client
+
     def close(self) -> None:
-        """Close all connections, and end all sessions."""
+        """Close all connections, and end all sessions; the broker has noticed each end."""
         for client in self._clients:
             client.drain()
+            with contextlib.suppress(OSError):
+                client.sock.shutdown(socket.SHUT_WR)
+        for client in self._clients:
+            with contextlib.suppress(OSError):
+                client.sock.settimeout(TIMEOUT_S)
+                client.drop()
             client.sock.close()
         if self.broker.alive():
             for client_id in self._kept:

@@ -53,13 +53,25 @@ class RuledBroker(BrokerProcess):
         return self.complaints().splitlines() + self.lines
 
 
-@pytest.fixture
-def broker(request: pytest.FixtureRequest, runtime: str, tmp_path: Path) -> Iterator[RuledBroker]:
-    marker = request.node.get_closest_marker("config")
-    text = marker.args[0].format(folder=tmp_path) if marker else ""
-    own = RuledBroker(runtime, text, tmp_path)
+@pytest.fixture(scope="module")
+def shared(runtime: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RuledBroker]:
+    own = RuledBroker(runtime, "", tmp_path_factory.mktemp("ruled"))
     yield own
     own.stop()
+
+
+@pytest.fixture
+def broker(request: pytest.FixtureRequest, runtime: str, tmp_path: Path) -> Iterator[RuledBroker]:
+    """With a configuration one of its own; else one that has its first rules again."""
+    if marker := request.node.get_closest_marker("config"):
+        own = RuledBroker(runtime, marker.args[0].format(folder=tmp_path), tmp_path)
+        yield own
+        own.stop()
+        return
+    ruled: RuledBroker = request.getfixturevalue("shared")
+    yield ruled
+    if ruled.rules.read_text() != RULES:
+        ruled.change(RULES)
 
 
 def login(mqtt: Any, user: str | None, name: str = "", **options: Any) -> Any:
@@ -100,6 +112,7 @@ def test_a_filter_over_allowed_and_denied_topics_gets_the_allowed_ones(mqtt):
     assert {message.topic for message in bob.receive_all()} == {"room/1"}
     alice.subscribe("room/#", qos=1)
     alice.expect_silence()
+    root.publish("room/safe/1", b"", retain=True)
 
 
 @EACH_VERSION

@@ -1,49 +1,87 @@
-"""CONNECT and CONNACK: what is accepted, and which code refuses the rest."""
+"""CONNECT and CONNACK: what is accepted, announced and refused, and with which code."""
 
 import string
 
 import pytest
 
+from ..wire5 import codec as codec5
 from . import codec
-from .codec import Connack
+from .codec import Connack, Will
 from .scene import EACH_VERSION
 from .vectors import GOOD_TEXT, wire
 
-ACCEPTED = Connack(False, 0)
+# Properties that a server may only send where it limits something, or is asked for it.
+UNSENT = {
+    "maximum_qos", "retain_available", "wildcard_available", "subscription_id_available",
+    "shared_available", "assigned_client_id", "session_expiry", "server_keep_alive",
+    "response_info", "auth_method", "auth_data", "server_reference",
+}  # fmt: skip
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.4-4", "MQTT-3.2.0-1", "MQTT-3.2.2-1", "MQTT-7.1.1-1")
-def test_a_valid_connect_is_accepted(mqtt):
-    client = mqtt.socket()
-    client.send(mqtt.packet("me"))
-    assert client.next() == ACCEPTED
+@pytest.mark.spec("MQTT-3.1.4-5", "MQTT-3.2.0-2", "MQTT-3.2.2-1", "MQTT-3.2.2-2", of="5.0")
+@pytest.mark.spec("MQTT-2.2.2-1", "MQTT-4.2.0-1", "MQTT-4.12.0-6", "MQTT-3.1.2-28", of="5.0")
+def test_a_valid_connect_is_answered_with_one_connack(mqtt):
+    client = mqtt.connect("me")
+    assert client.connack == mqtt.codec.Connack(False, 0)
+    assert not UNSENT & set(getattr(client.connack, "properties", ()))
     client.expect_silence()
 
 
+@pytest.mark.ours("mosquitto's packets have no maximum")
+def test_the_connack_announces_what_the_tables_hold(mqtt5):
+    properties = mqtt5.connect().connack.properties
+    assert 1 <= properties["receive_maximum"] < 65535
+    assert properties["maximum_packet_size"] > 1000
+
+
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.3-5")
+@pytest.mark.spec("MQTT-3.1.3-5", "MQTT-3.1.3-3", of="5.0")
 @pytest.mark.parametrize(
-    "client_id", ["Z", string.digits + "abcdefghijklm", string.ascii_letters[13:36], "A" * 23]
+    "client_id", ["Z", string.digits + "abcdefghijklm", string.ascii_letters[13:36], "A" * 26]
 )
 def test_client_ids_of_1_to_23_letters_and_digits_are_accepted(mqtt, client_id):
-    assert mqtt.socket().connect(codec.connect(client_id)) == ACCEPTED
+    assert mqtt.socket().connect(mqtt.codec.connect(client_id)).code == 0
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.3-4")
+@pytest.mark.spec("MQTT-3.1.3-4", of="5.0")
 @pytest.mark.parametrize("text", GOOD_TEXT.values(), ids=GOOD_TEXT)
 def test_client_ids_are_any_utf8_text(mqtt, text):
-    assert mqtt.socket().connect(codec.connect(mqtt.client_id(text))) == ACCEPTED
+    mqtt.connect(text).expect_silence()
 
 
-@pytest.mark.spec(
-    "MQTT-3.1.2-18", "MQTT-3.1.2-19", "MQTT-3.1.2-20", "MQTT-3.1.2-21", "MQTT-3.1.3-1"
-)
+@EACH_VERSION
+@pytest.mark.spec("MQTT-3.1.2-18", "MQTT-3.1.2-19", "MQTT-3.1.2-20", "MQTT-3.1.2-21")
+@pytest.mark.spec("MQTT-3.1.3-1")
+@pytest.mark.spec("MQTT-3.1.2-16", "MQTT-3.1.2-18", of="5.0")
 @pytest.mark.parametrize("password", [None, b"", b"secret\x00\xff"])
-@pytest.mark.parametrize("username", ["", "user"])
-@pytest.mark.parametrize("will", [None, codec.Will("w", b"", 2, True)])
+@pytest.mark.parametrize("username", [None, "", "user"])
+@pytest.mark.parametrize("will", [None, Will("w", b"", 2, True)])
 def test_every_combination_of_fields_is_read_to_its_end(mqtt, will, username, password):
-    packet = mqtt.packet(will=will, username=username, password=password)
-    client = mqtt.socket()
-    assert client.connect(packet) == ACCEPTED
+    """Only in 5.0 may there be a password without a user name."""
+    if mqtt.codec is codec and username is None:
+        password = None
+    client = mqtt.connect(will=will, username=username, password=password)
+    client.expect_silence()
+    client.disconnect()
+
+
+@pytest.mark.spec("MQTT-3.1.3-1", "MQTT-3.1.2-9", "MQTT-3.1.2-17", "MQTT-3.1.2-19", of="5.0")
+def test_a_connect_with_all_fields_and_properties(mqtt5, topic):
+    will = Will(topic, b"gone", 1, True, properties={
+        "will_delay": 1, "payload_format": 1, "message_expiry": 60, "content_type": "text/plain",
+        "response_topic": "r", "correlation_data": b"\0\1", "user": (("a", "1"), ("a", "2")),
+    })  # fmt: skip
+    client = mqtt5.connect(
+        will=will, username="user", password=b"\0secret", keep_alive=60, clean=False,
+        session_expiry=10, receive_maximum=10, maximum_packet_size=10000, topic_alias_maximum=5,
+        request_response_info=1, request_problem_info=0, user=(("k", "v"), ("k", "w")),
+    )  # fmt: skip
+    client.expect_silence()
     client.disconnect()
 
 
@@ -51,11 +89,6 @@ def test_every_combination_of_fields_is_read_to_its_end(mqtt, will, username, pa
 @pytest.mark.parametrize("level", [0, 1, 2, 3, 6, 0x7F, 0xFF])
 def test_an_unknown_protocol_level_is_refused_with_code_1(mqtt, level):
     mqtt.socket().expect_refused(wire(f"10 [ 'MQTT' {level:02x} 02 0000 'x' ]"), 1)
-
-
-@pytest.mark.spec("MQTT-3.1.2-2")
-def test_level_4_under_the_name_of_level_3_is_refused(mqtt):
-    mqtt.socket().expect_refused(wire("10 [ 'MQIsdp' 04 02 0000 'x' ]"), 1)
 
 
 @pytest.mark.spec("MQTT-3.1.2-1", "MQTT-3.2.2-6")
@@ -66,15 +99,44 @@ def test_another_protocol_is_not_served(mqtt, name):
     client.expect_closed()
 
 
+OTHER = [("MQTT", level) for level in (0, 2, 6, 7, 127, 255)]
+OTHER += [(name, 5) for name in ("MQIsdp", "mqtt", "MQT", "MQTT5", "")] + [("MQIsdp", 4)]
+
+
+@pytest.mark.spec("MQTT-3.1.2-2")
+@pytest.mark.spec("MQTT-3.1.2-2", "MQTT-3.1.2-1", of="5.0")
+@pytest.mark.parametrize(("name", "level"), OTHER)
+def test_other_protocols_are_refused(mqtt5, name, level):
+    """Another level with the CONNACK of 3.1.1, another name without a CONNACK.
+
+    The peer may send 0x84."""
+    client = mqtt5.socket()
+    client.send(wire(f"10 [ '{name}' {level:02x} 02 0000 [ ] 'x' ]"))
+    said = client.read_to_end()
+    known = name in ("MQTT", "MQIsdp")
+    if mqtt5.is_peer:
+        assert said in (b"", b"\x20\x02\x00\x01") or said[2:4] == b"\x00\x84"
+    else:
+        assert said == (b"\x20\x02\x00\x01" if known else b"")
+
+
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.3-6", "MQTT-3.1.3-7")
+@pytest.mark.spec("MQTT-3.1.3-6", "MQTT-3.1.3-7", "MQTT-3.2.2-16", of="5.0")
 def test_clients_without_an_id_are_given_one_each(mqtt, topic):
     clients = [mqtt.socket() for _ in range(3)]
+    given = [client.connect(mqtt.codec.connect("")) for client in clients]
     for client in clients:
-        assert client.connect(codec.connect("")) == ACCEPTED
         client.subscribe(topic)
     clients[0].publish(topic)
     for client in clients:
         client.receive(topic)
+    if mqtt.codec is codec5:
+        names = [answer.properties["assigned_client_id"] for answer in given]
+        assert len({*names}) == 3 and all(names)
+        mqtt.socket().connect(codec5.connect(names[0]))
+        clients[0].expect_disconnect(0x8E)
+        clients[1].expect_silence()
 
 
 @pytest.mark.spec("MQTT-3.1.3-7", "MQTT-3.1.3-8", "MQTT-3.1.3-9")
@@ -82,30 +144,44 @@ def test_a_persistent_session_needs_a_client_id(mqtt):
     mqtt.socket().expect_refused(codec.connect("", clean=False), 2)
 
 
-@pytest.mark.spec("MQTT-3.1.3-9")
+@pytest.mark.spec("MQTT-3.1.3-7", "MQTT-3.1.2-6", of="5.0")
+def test_an_assigned_client_id_resumes_its_session(mqtt5, topic):
+    client = mqtt5.socket()
+    answer = client.connect(codec5.connect("", clean=False, session_expiry=60))
+    client.subscribe(topic)
+    client.disconnect()
+    name = answer.properties["assigned_client_id"]
+    client = mqtt5.socket()
+    assert client.connect(codec5.connect(name, clean=False)) == codec5.Connack(True, 0)
+
+
+@EACH_VERSION
+@pytest.mark.ours("mosquitto calls that an unspecified error in 5.0")
 @pytest.mark.config("allow_zero_length_clientid false")
-def test_an_empty_client_id_can_be_forbidden(mqtt):
-    mqtt.socket().expect_refused(codec.connect(""), 2)
+@pytest.mark.spec("MQTT-3.1.3-9")
+@pytest.mark.spec("MQTT-3.1.3-8", "MQTT-3.2.2-7", "MQTT-3.2.2-8", of="5.0")
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_empty_client_id_can_be_refused(mqtt, clean):
+    mqtt.socket().expect_refused(mqtt.codec.connect("", clean=clean), 2, 0x85)
 
 
+@EACH_VERSION
 @pytest.mark.config("allow_anonymous false")
-def test_a_missing_user_name_is_refused_with_code_5(mqtt):
-    mqtt.socket().expect_refused(mqtt.packet(), 5)
+@pytest.mark.spec("MQTT-3.1.4-5")
+@pytest.mark.spec("MQTT-3.1.4-2", "MQTT-3.1.4-6", "MQTT-4.13.2-1", "MQTT-3.2.2-6", of="5.0")
+def test_a_missing_user_name_is_refused(mqtt, topic):
+    packet = mqtt.packet("nobody") + mqtt.codec.publish(topic, b"never", retain=True)
+    mqtt.socket().expect_refused(packet, 5, 0x87, *(mqtt.is_peer * [0x86]))
 
 
+@EACH_VERSION
+@pytest.mark.ours("mosquitto closes 5.0 without a word")
 @pytest.mark.spec("MQTT-3.1.0-2")
+@pytest.mark.spec("MQTT-3.1.0-2", "MQTT-4.13.1-1", of="5.0")
 def test_a_second_connect_ends_the_connection(mqtt):
     client = mqtt.connect("twice")
     client.send(mqtt.packet("twice"))
-    client.expect_closed()
-
-
-@pytest.mark.spec("MQTT-3.1.4-5")
-def test_nothing_after_a_refused_connect_is_handled(mqtt, topic):
-    witness = mqtt.connect()
-    witness.subscribe(topic)
-    mqtt.socket().expect_refused(wire("10 [ 'MQTT' 09 02 0000 'x' ]") + codec.publish(topic), 1)
-    witness.expect_silence()
+    client.expect_disconnect(0x82)
 
 
 @EACH_VERSION
@@ -139,3 +215,57 @@ def test_every_pingreq_is_answered(mqtt):
     client.send(codec.PINGREQ * 3)
     assert [client.next() for _ in range(3)] == [codec.Pingresp()] * 3
     client.expect_silence()
+
+
+@pytest.mark.ours("mosquitto makes it an error to ask for response information")
+@pytest.mark.spec("MQTT-3.1.2-28", of="5.0")
+@pytest.mark.config("response_information answers/here")
+@pytest.mark.parametrize(("asked", "answered"), [(None, None), (0, None), (1, "answers/here")])
+def test_response_information_is_sent_on_request(mqtt5, asked, answered):
+    wanted = {} if asked is None else {"request_response_info": asked}
+    client = mqtt5.connect(**wanted)
+    assert client.connack.properties.get("response_info") == answered
+
+
+@pytest.mark.ours("mosquitto makes it an error to ask for response information")
+@pytest.mark.config("response_information answers/here")
+@pytest.mark.parametrize(("most", "answered"), [(30, None), (31, "answers/here")])
+def test_response_information_that_is_too_large_is_left_out(mqtt5, most, answered):
+    client = mqtt5.connect(request_response_info=1, maximum_packet_size=most)
+    assert client.connack.properties.get("response_info") == answered
+
+
+@EACH_VERSION
+@pytest.mark.config("max_keepalive 10")
+@pytest.mark.spec("MQTT-3.2.2-22", of="5.0")
+@pytest.mark.parametrize(
+    ("asked", "lowered"), [(1, None), (10, None), (11, 10), (65535, 10), (0, 10)]
+)
+def test_a_keep_alive_over_the_limit_is_refused_or_in_5_0_lowered(mqtt, asked, lowered):
+    answer = mqtt.socket().connect(mqtt.packet(keep_alive=asked))
+    if mqtt.codec is codec:
+        assert answer == Connack(False, 2 if lowered else 0)
+    else:
+        assert (answer.code, answer.properties.get("server_keep_alive")) == (0, lowered)
+
+
+@pytest.mark.ours("mosquitto counts whole seconds, and looks seldom")
+@pytest.mark.config("max_keepalive 1")
+@pytest.mark.spec("MQTT-3.1.2-22", "MQTT-3.2.2-22", of="5.0")
+def test_a_lowered_keep_alive_is_enforced(mqtt5, topic):
+    witness = mqtt5.reader(topic, name="witness", keep_alive=1)
+    silent = mqtt5.connect(keep_alive=100, will=Will(topic))
+    assert silent.connack.properties["server_keep_alive"] == 1
+    mute = mqtt5.connect(keep_alive=1)
+    for _ in range(4):
+        witness.ping()
+        witness.wait(0.5)
+    witness.receive(topic, b"gone")
+    silent.expect_disconnect(0x8D)
+    mute.expect_disconnect(0x8D)
+
+
+@pytest.mark.parametrize("count", [1, 100, 5000])
+def test_many_user_properties(mqtt5, count):
+    user = tuple((f"name{i}", "v") for i in range(count))
+    mqtt5.connect(user=user).expect_silence()

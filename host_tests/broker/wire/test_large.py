@@ -4,10 +4,12 @@ import pytest
 
 from . import codec
 from .codec import Ack
+from .scene import EACH_VERSION
 
 MAX_PACKET = 2_000_000  # of the HOST preset
 # Around the sizes of the preset's buffers: held bytes, one read, one write, one packet.
 SIZES = [1000, 1023, 1024, 1025, 16300, 16383, 16384, 16385, 32768, 200_000]
+PROPERTIES = {"user": (("name", "v" * 1000),), "content_type": "bytes"}
 OURS = pytest.mark.ours("mosquitto takes packets of any size")
 
 
@@ -20,23 +22,22 @@ def largest(topic, qos):
     return payload(MAX_PACKET - 1 - 3 - 2 - len(topic) - (2 if qos else 0))
 
 
+@EACH_VERSION
 @pytest.mark.parametrize("qos", [0, 1, 2])
 @pytest.mark.parametrize("size", SIZES)
 def test_sizes_around_the_buffers_arrive(mqtt, topic, size, qos):
-    subscriber = mqtt.connect()
-    subscriber.subscribe(topic, qos=qos)
-    publisher = mqtt.connect()
+    about = {} if mqtt.codec is codec else PROPERTIES
+    subscriber, publisher = mqtt.reader(topic, qos=qos), mqtt.connect()
     for seed in range(2):
-        publisher.publish(topic, payload(size, seed), qos)
+        publisher.publish(topic, payload(size, seed), qos, **about)
     for seed in range(2):
-        subscriber.receive(topic, payload(size, seed), qos)
+        subscriber.receive(topic, payload(size, seed), qos, **about)
     subscriber.expect_silence()
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_the_largest_packet_arrives(mqtt, topic, qos):
-    subscriber = mqtt.connect()
-    subscriber.subscribe(topic, qos=qos)
+    subscriber = mqtt.reader(topic, qos=qos)
     mqtt.connect().publish(topic, largest(topic, qos), qos)
     subscriber.receive(topic, largest(topic, qos), qos)
     subscriber.expect_silence()
@@ -44,8 +45,7 @@ def test_the_largest_packet_arrives(mqtt, topic, qos):
 
 @pytest.mark.parametrize("qos", [0, 1])
 def test_the_largest_packet_reaches_its_own_publisher(mqtt, topic, qos):
-    client = mqtt.connect()
-    client.subscribe(topic, qos=qos)
+    client = mqtt.reader(topic, qos=qos)
     client.publish(topic, largest(topic, qos), qos)
     client.receive(topic, largest(topic, qos), qos)
     client.expect_silence()
@@ -60,20 +60,10 @@ def test_a_larger_packet_ends_the_connection_at_its_header(mqtt, topic, qos):
     client.expect_closed()
 
 
-@pytest.mark.spec("MQTT-4.7.3-3")
-def test_the_largest_topic_name(mqtt):
-    topic = f"{mqtt.topic}/" + "n" * (65535 - 1 - len(mqtt.topic))
-    subscriber = mqtt.connect()
-    subscriber.subscribe(f"{mqtt.topic}/+")
-    mqtt.connect().publish(topic)
-    subscriber.receive(topic)
-
-
 def test_the_largest_retained_message(mqtt, topic):
     publisher = mqtt.connect()
     publisher.publish(topic, largest(topic, 1), 1, retain=True)
-    subscriber = mqtt.connect()
-    subscriber.subscribe(topic, qos=1)
+    subscriber = mqtt.reader(topic, qos=1)
     subscriber.receive(topic, largest(topic, 1), 1, retain=True)
     publisher.publish(topic, b"", retain=True)
     subscriber.receive(topic, b"")
@@ -81,9 +71,7 @@ def test_the_largest_retained_message(mqtt, topic):
 
 @pytest.mark.parametrize("qos", [1, 2])
 def test_a_slow_reader_gets_everything(mqtt, topic, qos):
-    slow = mqtt.connect(narrow=True)
-    slow.subscribe(topic, qos=qos)
-    publisher = mqtt.connect()
+    slow, publisher = mqtt.reader(topic, qos=qos, narrow=True), mqtt.connect()
     for seed in range(4):
         publisher.publish(topic, payload(400_000, seed), qos)
     for seed in range(4):
@@ -113,8 +101,7 @@ def test_a_reader_that_stops_loses_whole_qos_0_messages_only(mqtt, topic):
 
 
 def test_half_packets_of_many_clients_do_not_mix(mqtt, topic):
-    subscriber = mqtt.connect()
-    subscriber.subscribe(f"{topic}/+", qos=1)
+    subscriber = mqtt.reader(f"{topic}/+", qos=1)
     packets = {i: codec.publish(f"{topic}/{i}", payload(50_000, i), 1, i) for i in range(1, 8)}
     publishers = {i: mqtt.connect() for i in packets}
     for start in (0, 3, 700, 20_000):
@@ -130,8 +117,7 @@ def test_half_packets_of_many_clients_do_not_mix(mqtt, topic):
 @pytest.mark.ours("mosquitto has no table of half packets")
 @pytest.mark.config("limit reassembly 1\npacket_timeout 1000")
 def test_a_client_that_occupies_the_only_reassembly_buffer_is_disconnected(mqtt, topic):
-    subscriber = mqtt.connect()
-    subscriber.subscribe(topic, qos=1)
+    subscriber = mqtt.reader(topic, qos=1)
     hog, waiting = mqtt.connect(), mqtt.connect()
     hog.send(codec.publish(topic, payload(100_000), 1, 1)[:30_000])
     hog.next_id()
@@ -149,17 +135,12 @@ def test_a_larger_max_packet_size_is_served(mqtt, topic, size):
     """A list of 300 devices, retained."""
     publisher = mqtt.connect()
     publisher.publish(topic, payload(size), 1, retain=True)
-    late = mqtt.connect()
-    late.subscribe(topic, qos=1)
-    late.receive(topic, payload(size), 1, retain=True)
+    mqtt.reader(topic, qos=1).receive(topic, payload(size), 1, retain=True)
     publisher.publish(topic, b"", 1, retain=True)
 
 
 @OURS
 @pytest.mark.config("max_packet_size 20000000")
 def test_what_finds_no_space_is_acknowledged_and_goes_nowhere(mqtt, topic):
-    publisher = mqtt.connect()
-    publisher.publish(topic, payload(17_000_000), 1, retain=True)
-    late = mqtt.connect()
-    late.subscribe(topic, qos=1)
-    late.expect_silence()
+    mqtt.connect().publish(topic, payload(17_000_000), 1, retain=True)
+    mqtt.reader(topic, qos=1).expect_silence()

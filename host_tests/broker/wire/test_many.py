@@ -25,8 +25,7 @@ def test_256_connections_are_served_at_once(mqtt, topic):
 @pytest.mark.spec("MQTT-3.1.2-5")
 def test_1024_sessions_are_stored(mqtt, topic):
     for i in range(SESSIONS):
-        client = mqtt.connect(f"kept{i}x", clean=False)
-        client.subscribe(f"{topic}/{i % 4}", qos=1)
+        client = mqtt.reader(f"{topic}/{i % 4}", name=f"kept{i}x", qos=1, clean=False)
         client.disconnect()
     publisher = mqtt.connect()
     for i in range(4):
@@ -68,8 +67,7 @@ def test_2000_retained_messages_are_stored(mqtt, topic):
 
 
 def test_2500_clients_connect_and_leave(mqtt, topic):
-    witness = mqtt.connect()
-    witness.subscribe(topic)
+    witness = mqtt.reader(topic)
     for i in range(2500):
         client = mqtt.connect(f"guest{i % 7}x", clean=True, will=codec.Will(topic, b"%d" % i))
         if i % 3:

@@ -70,7 +70,6 @@ def test_with_allow_duplicate_messages_there_is_one_for_each_filter(mqtt, topic)
 @pytest.mark.config("upgrade_outgoing_qos true")
 @pytest.mark.parametrize("granted", [0, 1, 2])
 def test_with_upgrade_outgoing_qos_the_qos_is_that_of_the_subscription(mqtt, topic, granted):
-    client = mqtt.connect()
-    client.subscribe(topic, qos=granted)
+    client = mqtt.reader(topic, qos=granted)
     mqtt.connect().publish(topic, b"x", 0)
     client.receive(topic, b"x", granted)

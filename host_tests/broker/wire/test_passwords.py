@@ -43,8 +43,7 @@ def test_packets_behind_a_connect_with_a_password_are_handled_after_it(mqtt, top
     ids=["wrong", "unknown", "empty", "missing", "no user name"],
 )
 def test_who_is_refused_and_nothing_behind_it_is_handled(mqtt, topic, options, code):
-    witness = mqtt.connect(**RIGHT)
-    witness.subscribe(topic)
+    witness = mqtt.reader(topic, **RIGHT)
     packet = mqtt.packet(**options)
     mqtt.socket().expect_refused(packet + codec.publish(topic), code)
     witness.expect_silence()
@@ -60,8 +59,7 @@ def test_a_guess_does_not_take_a_session_over(mqtt, topic):
 
 
 def test_other_clients_are_served_while_passwords_are_computed(mqtt, topic):
-    reader = mqtt.connect(**RIGHT)
-    reader.subscribe(topic)
+    reader = mqtt.reader(topic, **RIGHT)
     guesses = []
     for number in range(50):
         guess = mqtt.socket()

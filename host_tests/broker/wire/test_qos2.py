@@ -79,14 +79,11 @@ class Qos2Promises:
     def test_a_retained_message_is_stored_once_it_is_complete(self, mqtt, topic):
         publisher = mqtt.connect()
         publisher.publish(topic, b"kept", 2, retain=True)
-        subscriber = mqtt.connect()
-        subscriber.subscribe(topic, qos=2)
+        subscriber = mqtt.reader(topic, qos=2)
         subscriber.receive(topic, b"kept", 2, retain=True)
         publisher.publish(topic, b"", 2, retain=True)
         subscriber.receive(topic, b"", 2)
-        late = mqtt.connect()
-        late.subscribe(topic)
-        late.expect_silence()
+        mqtt.reader(topic).expect_silence()
 
 
 @RECEIVE

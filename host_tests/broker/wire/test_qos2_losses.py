@@ -125,8 +125,7 @@ class Losses:
     @pytest.mark.spec("MQTT-4.3.3-2", "MQTT-4.4.0-1")
     @pytest.mark.parametrize("loss", LOSSES)
     def test_the_broker_as_receiver(self, mqtt, topic, loss):
-        witness = mqtt.connect("witness")
-        witness.subscribe(topic, qos=2)
+        witness = mqtt.reader(topic, name="witness", qos=2)
         publisher = Publisher(mqtt, topic)
         lose_as_receiver(publisher, loss)
         witness.receive(topic, b"once", 2)

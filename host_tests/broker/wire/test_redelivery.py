@@ -9,8 +9,7 @@ from .scene import EACH_VERSION
 
 def subscribed(mqtt, topic, qos):
     """A client with a persistent session, and a publisher for it."""
-    subscriber = mqtt.connect("sub", clean=False)
-    subscriber.subscribe(topic, qos=qos)
+    subscriber = mqtt.reader(topic, name="sub", qos=qos, clean=False)
     return subscriber, mqtt.connect("pub")
 
 
@@ -134,8 +133,7 @@ def test_nothing_is_sent_again_while_the_connection_lasts(mqtt, topic):
 @pytest.mark.config("retry_interval 1")
 @pytest.mark.parametrize("level", [3, 4])
 def test_with_a_retry_interval_packets_are_sent_again_after_it(mqtt, topic, level):
-    subscriber = mqtt.connect("sub", level=level)
-    subscriber.subscribe(f"{topic}/1", qos=1)
+    subscriber = mqtt.reader(f"{topic}/1", name="sub", qos=1, level=level)
     subscriber.subscribe(f"{topic}/2", qos=2)
     publisher = mqtt.connect("pub")
     publisher.publish(f"{topic}/1", b"one", 1)
@@ -149,3 +147,17 @@ def test_with_a_retry_interval_packets_are_sent_again_after_it(mqtt, topic, leve
     assert subscriber.next() == Ack(codec.PUBREL, two.packet_id)
     subscriber.send(codec.ack(codec.PUBCOMP, two.packet_id))
     subscriber.expect_silence()
+
+
+@pytest.mark.waits
+@pytest.mark.ours("mosquitto 2 has no such timer")
+@pytest.mark.config("retry_interval 1")
+@pytest.mark.spec("MQTT-4.4.0-1", of="5.0")
+def test_a_retry_interval_is_for_older_versions_only(mqtt5, topic):
+    new, old = mqtt5.reader(topic, qos=1), mqtt5.older()
+    old.subscribe(topic, qos=1)
+    mqtt5.connect().publish(topic, b"x", 1)
+    for client in (old, new):
+        client.expect_publish(topic, b"x", 1)
+    old.expect_publish(topic, b"x", 1, dup=True)
+    new.expect_silence()

@@ -1,46 +1,81 @@
 """Sessions: what is stored for a client while it is away, and for how long."""
 
+import time
+
 import pytest
 
-from . import codec
-from .codec import Ack, Connack
+from ..wire5 import codec as codec5
+from ..wire5.codec import Connack
 from .scene import EACH_VERSION
 
-
-@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.2.2-2", "MQTT-3.2.2-3", "MQTT-4.1.0-1")
-def test_a_kept_session_is_present_at_the_next_connect(mqtt):
-    first = mqtt.connect("keeper", clean=False)
-    assert first.connack == Connack(False, 0)
-    first.disconnect()
-    assert mqtt.connect("keeper", clean=False).connack == Connack(True, 0)
+FOREVER = 0xFFFFFFFF
 
 
+def leaves(client):
+    client.disconnect()
+
+
+def drops(client):
+    client.drop()
+
+
+def leaves_with_its_will(client):
+    client.disconnect(codec5.WITH_WILL)
+
+
+def breaks_the_protocol(client):
+    client.send(b"\xc1\x00")
+    client.expect_end()
+
+
+ENDS = [leaves, drops, leaves_with_its_will, breaks_the_protocol]
+
+
+def back(mqtt, name="me", **options):
+    """Does the broker know this client's session?"""
+    return mqtt.connect(name, clean=False, **options).connack.session_present
+
+
+@EACH_VERSION
+@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.2.2-2", "MQTT-3.2.2-3", "MQTT-4.1.0-1", "MQTT-3.1.3-2")
+@pytest.mark.spec("MQTT-3.2.2-2", "MQTT-3.2.2-3", "MQTT-3.1.3-2", of="5.0")
+def test_a_kept_session_belongs_to_its_client_id(mqtt, topic):
+    assert not back(mqtt)
+    mine = mqtt.reader(topic, name="mine", qos=1, clean=False)
+    assert not mine.connack.session_present
+    mine.disconnect()
+    mqtt.connect("pub").publish(topic, b"mine", 1)
+    other = mqtt.connect("Mine", clean=False)
+    assert not other.connack.session_present
+    other.expect_silence()
+    mine = mqtt.connect("mine", clean=False)
+    assert mine.connack.session_present
+    mine.receive(topic, b"mine", 1)
+
+
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.2-6", "MQTT-3.1.4-3", "MQTT-3.2.2-1")
-def test_a_clean_connect_finds_no_session_and_leaves_none(mqtt):
-    mqtt.connect("guest", clean=False).disconnect()
-    guest = mqtt.connect("guest", clean=True)
-    assert guest.connack == Connack(False, 0)
-    guest.disconnect()
-    assert mqtt.connect("guest", clean=False).connack == Connack(False, 0)
-
-
-@pytest.mark.spec("MQTT-3.1.2-6", "MQTT-3.1.4-3")
-def test_a_clean_connect_loses_subscriptions_and_messages(mqtt, topic):
-    subscriber = mqtt.connect("sub", clean=False)
-    subscriber.subscribe(topic, qos=1)
-    subscriber.disconnect()
+@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.1.4-4", of="5.0")
+def test_a_clean_connect_finds_no_session_and_leaves_none(mqtt, topic):
+    mqtt.reader(topic, name="me", qos=1, clean=False).disconnect()
     publisher = mqtt.connect("pub")
     publisher.publish(topic, b"queued", 1)
-    subscriber = mqtt.connect("sub", clean=True)
+    subscriber = mqtt.connect("me", clean=True)
+    assert not subscriber.connack.session_present
     publisher.publish(topic, b"live", 1)
     subscriber.expect_silence()
+    subscriber.subscribe(topic, qos=1)
+    subscriber.drop()
+    publisher.publish(topic, b"late", 1)
+    again = mqtt.connect("me", clean=False)
+    assert not again.connack.session_present
+    again.expect_silence()
 
 
 @pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.1.2-5", "MQTT-4.1.0-1", "MQTT-4.5.0-1")
 @pytest.mark.parametrize("end", ["disconnect", "drop"])
 def test_subscriptions_and_messages_wait_for_the_client(mqtt, topic, end):
-    subscriber = mqtt.connect("sub", clean=False)
-    subscriber.subscribe(topic, qos=2)
+    subscriber = mqtt.reader(topic, name="sub", qos=2, clean=False)
     getattr(subscriber, end)()
     publisher = mqtt.connect("pub")
     publisher.publish(topic, b"one", 1)
@@ -54,52 +89,22 @@ def test_subscriptions_and_messages_wait_for_the_client(mqtt, topic, end):
     mqtt.connect("sub", clean=False).expect_silence()
 
 
-def test_qos_0_messages_do_not_wait(mqtt, topic):
-    subscriber = mqtt.connect("sub", clean=False)
-    subscriber.subscribe(topic, qos=2)
-    subscriber.disconnect()
-    mqtt.connect("pub").publish(topic, b"lost", 0)
-    mqtt.connect("sub", clean=False).expect_silence()
-
-
-@pytest.mark.config("queue_qos0_messages true")
-def test_qos_0_messages_wait_with_queue_qos0_messages(mqtt, topic):
-    subscriber = mqtt.connect("sub", clean=False)
-    subscriber.subscribe(topic, qos=2)
-    subscriber.disconnect()
-    mqtt.connect("pub").publish(topic, b"kept", 0)
-    mqtt.connect("sub", clean=False).receive(topic, b"kept", 0)
-
-
-@pytest.mark.spec("MQTT-3.1.3-2")
-def test_sessions_belong_to_client_ids(mqtt, topic):
-    mine = mqtt.connect("mine", clean=False)
-    mine.subscribe(topic, qos=1)
-    mine.disconnect()
-    mqtt.connect("pub").publish(topic, b"mine", 1)
-    other = mqtt.connect("Mine", clean=False)
-    assert other.connack == Connack(False, 0)
-    other.expect_silence()
-    mqtt.connect("mine", clean=False).receive(topic, b"mine", 1)
-
-
-@pytest.mark.spec("MQTT-3.1.2-6")
-def test_a_clean_session_ends_with_its_connection(mqtt, topic):
-    subscriber = mqtt.connect("sub", clean=True)
-    subscriber.subscribe(topic, qos=1)
-    subscriber.drop()
-    mqtt.connect("pub").publish(topic, b"late", 1)
-    again = mqtt.connect("sub", clean=False)
-    assert again.connack == Connack(False, 0)
-    again.expect_silence()
+@EACH_VERSION
+@pytest.mark.parametrize(
+    "is_queued",
+    [False, pytest.param(True, marks=pytest.mark.config("queue_qos0_messages true"))],
+)
+def test_qos_0_messages_wait_only_with_queue_qos0_messages(mqtt, topic, is_queued):
+    mqtt.reader(topic, name="sub", qos=2, clean=False).disconnect()
+    mqtt.connect("pub").publish(topic, b"x", 0)
+    assert len(mqtt.connect("sub", clean=False).publishes()) == is_queued
 
 
 @EACH_VERSION
 @pytest.mark.spec("MQTT-4.1.0-1", "MQTT-4.3.3-2")
 @pytest.mark.spec("MQTT-4.3.3-10", "MQTT-4.3.3-11", "MQTT-4.1.0-1", of="5.0")
 def test_received_qos_2_ids_are_part_of_the_session(mqtt, topic):
-    subscriber = mqtt.connect("sub")
-    subscriber.subscribe(topic, qos=2)
+    subscriber = mqtt.reader(topic, name="sub", qos=2)
     for end in ("disconnect", "drop", "disconnect"):
         publisher = mqtt.connect("pub", clean=False)
         publisher.send(
@@ -112,54 +117,174 @@ def test_received_qos_2_ids_are_part_of_the_session(mqtt, topic):
     subscriber.expect_silence()
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.2-6")
 def test_received_qos_2_ids_are_forgotten_by_a_clean_connect(mqtt, topic):
-    subscriber = mqtt.connect("sub")
-    subscriber.subscribe(topic, qos=2)
+    subscriber = mqtt.reader(topic, name="sub", qos=2)
     publisher = mqtt.connect("pub", clean=False)
-    publisher.send(codec.publish(topic, b"unreleased", 2, 7))
-    publisher.expect(Ack(codec.PUBREC, 7))
+    publisher.send(mqtt.codec.publish(topic, b"unreleased", 2, 7))
+    publisher.expect_accepted(7, 2)
     publisher.disconnect()
     publisher = mqtt.connect("pub", clean=True)
-    publisher.send(codec.publish(topic, b"new", 2, 7))
-    publisher.expect(Ack(codec.PUBREC, 7))
+    publisher.send(mqtt.codec.publish(topic, b"new", 2, 7))
+    publisher.expect_accepted(7, 2)
     publisher.release(7)
     # With qos2_delivery receive the first was delivered, too.
     assert subscriber.receive_all()[-1].payload == b"new"
 
 
-@pytest.mark.spec("MQTT-3.1.4-2")
-def test_a_second_connection_takes_the_client_id_over(mqtt, topic):
-    old = mqtt.connect("twin")
-    old.subscribe(f"{topic}/old")
-    new = mqtt.connect("twin")
-    old.expect_closed()
-    new.subscribe(f"{topic}/new")
-    publisher = mqtt.connect("pub")
-    publisher.publish(f"{topic}/old")
-    publisher.publish(f"{topic}/new")
-    new.receive(f"{topic}/new")
-    new.expect_silence()
-
-
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.4-2", "MQTT-3.1.2-4", "MQTT-4.1.0-2")
-def test_a_kept_session_that_is_taken_over_goes_on(mqtt, topic):
-    old = mqtt.connect("twin", clean=False)
-    old.subscribe(topic, qos=1)
-    mqtt.connect("pub").publish(topic, b"unacknowledged", 1)
+@pytest.mark.spec("MQTT-3.1.4-3", "MQTT-3.1.3-2", "MQTT-4.13.2-1", of="5.0")
+@pytest.mark.parametrize("first", [True, False], ids=["clean", "kept"])
+@pytest.mark.parametrize("second", [True, False], ids=["clean again", "kept again"])
+def test_a_second_connection_takes_the_client_id_over(mqtt, topic, first, second):
+    old = mqtt.reader(topic, name="twin", qos=1, clean=first)
+    publisher = mqtt.connect("pub")
+    publisher.publish(topic, b"unacknowledged", 1)
     old.expect_publish(topic, b"unacknowledged", 1)
-    new = mqtt.connect("twin", clean=False)
-    old.expect_closed()
-    assert new.connack == Connack(True, 0)
-    new.receive(topic, b"unacknowledged", 1, dup=True)
-
-
-@pytest.mark.spec("MQTT-4.1.0-2")
-def test_the_end_of_the_old_connection_does_not_end_the_new_session(mqtt, topic):
-    old = mqtt.connect("twin", clean=True)
-    new = mqtt.connect("twin", clean=False)
-    new.subscribe(topic, qos=1)
-    old.expect_closed()
+    new = mqtt.connect("twin", clean=second)
+    old.expect_disconnect(0x8E)
+    assert new.connack.session_present == (not first and not second)
+    if new.connack.session_present:
+        new.receive(topic, b"unacknowledged", 1, dup=True)
+    new.expect_silence()
+    new.subscribe(f"{topic}/new", qos=1)  # the end of the old connection ends no new session
     new.disconnect()
-    mqtt.connect("pub").publish(topic, b"kept", 1)
-    mqtt.connect("twin", clean=False).receive(topic, b"kept", 1)
+    publisher.publish(f"{topic}/new", b"kept", 1)
+    again = mqtt.connect("twin", clean=False)
+    assert len(again.receive_all()) == (not second)
+
+
+@pytest.mark.spec("MQTT-3.1.2-23", "MQTT-3.1.2-5", "MQTT-3.2.2-3", "MQTT-3.1.3-2", of="5.0")
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("seconds", [60, FOREVER])
+def test_a_session_with_an_expiry_stays_when_the_client(mqtt5, topic, end, seconds):
+    client = mqtt5.reader(topic, name="me", qos=1, session_expiry=seconds)
+    end(client)
+    mqtt5.connect().publish(topic, b"waited", 1)
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack == Connack(True, 0)
+    client.receive(topic, b"waited", 1)
+
+
+@pytest.mark.spec("MQTT-3.1.2-23", "MQTT-3.1.2-6", "MQTT-3.2.2-3", "MQTT-4.1.0-1", of="5.0")
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("options", [{}, {"session_expiry": 0}], ids=["absent", "zero"])
+def test_a_session_without_an_expiry_ends_when_the_client(mqtt5, topic, end, options):
+    """Clean Start 0 does not change that: it is about the session before."""
+    client = mqtt5.connect("me", clean=False, **options)
+    assert client.connack == Connack(False, 0)
+    client.subscribe(topic, qos=1)
+    client.publish(topic, b"live", 1)
+    client.receive(topic, b"live", 1)
+    end(client)
+    mqtt5.connect().publish(topic, b"lost", 1)
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack == Connack(False, 0)
+    client.publish(topic, b"lost too", 1)
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.1.4-4", "MQTT-3.2.2-2", of="5.0")
+def test_clean_start_discards_the_old_session_and_can_start_a_persistent_one(mqtt5, topic):
+    client = mqtt5.reader(topic, name="me", qos=1, session_expiry=60)
+    client.disconnect()
+    publisher = mqtt5.connect()
+    publisher.publish(topic, b"dropped", 1)
+    client = mqtt5.connect("me", clean=True, session_expiry=60)
+    assert client.connack == Connack(False, 0)
+    publisher.publish(topic, b"not subscribed", 1)
+    client.subscribe(f"{topic}/new", qos=1)
+    client.disconnect()
+    publisher.publish(f"{topic}/new", b"kept", 1)
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack == Connack(True, 0)
+    client.receive(f"{topic}/new", b"kept", 1)
+    client.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-23", of="5.0")
+def test_each_connect_sets_the_expiry_again(mqtt5):
+    mqtt5.connect("me", session_expiry=60).disconnect()
+    client = mqtt5.connect("me", clean=False)
+    assert client.connack.session_present
+    client.disconnect()
+    assert not back(mqtt5)
+
+
+@pytest.mark.spec("MQTT-3.1.2-23", of="5.0")
+def test_a_disconnect_can_change_the_expiry(mqtt5):
+    mqtt5.connect("me", session_expiry=60).disconnect(0, session_expiry=0)
+    assert not back(mqtt5, session_expiry=1)
+    mqtt5.connect("me", clean=False, session_expiry=1).disconnect(0, session_expiry=FOREVER)
+    time.sleep(0.01)
+    assert back(mqtt5)
+
+
+def test_a_disconnect_cannot_set_an_expiry_after_0(mqtt5):
+    client = mqtt5.connect("me")
+    client.send(codec5.disconnect(0, session_expiry=60))
+    client.expect_disconnect(0x82)
+    assert not back(mqtt5)
+    client = mqtt5.connect("me")
+    client.disconnect(0, session_expiry=0)
+
+
+@pytest.mark.waits
+@pytest.mark.spec("MQTT-4.1.0-1", "MQTT-4.1.0-2", "MQTT-3.1.2-23", of="5.0")
+def test_sessions_expire_while_the_client_is_away(mqtt5, topic):
+    publisher, there = mqtt5.connect(), mqtt5.connect("there", session_expiry=1)
+    short = mqtt5.connect("short", session_expiry=1)
+    lengthened = mqtt5.connect("lengthened", session_expiry=1)
+    shortened = mqtt5.connect("shortened", session_expiry=60)
+    longer = mqtt5.connect("longer", session_expiry=60)
+    again = mqtt5.connect("again", session_expiry=1)
+    everyone = [there, short, lengthened, shortened, longer, again]
+    for client in everyone:
+        client.subscribe(topic, qos=1)
+    publisher.publish(topic, b"one", 1)
+    for client in everyone:
+        client.receive(topic, b"one", 1)
+    short.drop()
+    longer.drop()
+    again.drop()
+    lengthened.disconnect(0, session_expiry=60)
+    shortened.disconnect(0, session_expiry=1)
+    time.sleep(0.5)
+    again = mqtt5.connect("again", clean=False, session_expiry=60)
+    assert again.connack.session_present
+    publisher.publish(topic, b"two", 1)
+    time.sleep(1.6)
+    for name in ("short", "shortened"):
+        assert not back(mqtt5, name), name
+    for name in ("longer", "lengthened"):
+        client = mqtt5.connect(name, clean=False)
+        assert client.connack.session_present, name
+        client.receive(topic, b"two", 1)
+    again.receive(topic, b"two", 1)
+    there.receive(topic, b"two", 1)
+
+
+@pytest.mark.ours("mosquitto has hours, and keeps silent about them")
+@pytest.mark.config("persistent_client_expiration 30")
+@pytest.mark.parametrize(
+    ("asked", "answered"), [(0, None), (1, None), (30, None), (31, 30), (FOREVER, 30)]
+)
+def test_the_broker_may_lower_the_expiry(mqtt5, asked, answered):
+    client = mqtt5.connect(session_expiry=asked)
+    assert client.connack.properties.get("session_expiry") == answered
+
+
+@pytest.mark.waits
+@pytest.mark.ours("mosquitto has hours, and keeps silent about them")
+@pytest.mark.config("persistent_client_expiration 1")
+@pytest.mark.spec("MQTT-4.1.0-2", of="5.0")
+def test_a_lowered_expiry_holds_for_older_clients_and_at_disconnect(mqtt5):
+    mqtt5.connect("new", session_expiry=FOREVER).disconnect()
+    mqtt5.connect("at the end", session_expiry=1).disconnect(0, session_expiry=FOREVER)
+    mqtt5.older("old", clean=False).disconnect()
+    time.sleep(2.1)
+    assert not back(mqtt5, "new")
+    assert not back(mqtt5, "at the end")
+    assert not mqtt5.older("old", clean=False).connack.session_present

@@ -2,18 +2,36 @@
 
 import pytest
 
+from ..wire5.codec import Unsuback
 from . import codec
-from .codec import Ack, Suback
+from .codec import Ack
 from .scene import EACH_VERSION
 
 
+def unsubscribe(client, *filters, codes):
+    """Each filter has a code in 5.0; in 3.1.1 it is the same to a client whether it was there."""
+    if client.codec is codec:
+        client.unsubscribe(*filters)
+    else:
+        assert client.withdraw(*filters, user=(("a", "b"),)) == codes
+
+
+@EACH_VERSION
 @pytest.mark.spec("MQTT-2.3.1-7", "MQTT-3.8.4-1", "MQTT-3.8.4-2", "MQTT-3.9.3-2")
-@pytest.mark.parametrize("packet_id", [1, 2, 255, 256, 65535])
+@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-2", "MQTT-3.10.4-4")
+@pytest.mark.spec("MQTT-3.8.4-1", "MQTT-3.8.4-2", "MQTT-2.2.1-6", "MQTT-3.8.4-7", of="5.0")
+@pytest.mark.spec("MQTT-3.10.4-4", "MQTT-3.11.3-1", of="5.0")
+@pytest.mark.parametrize("packet_id", [1, 2, 127, 255, 256, 65535])
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_a_subscription_is_answered_with_its_packet_id_and_qos(mqtt, topic, qos, packet_id):
-    client = mqtt.connect()
-    client.send(codec.subscribe(packet_id, (topic, qos)))
-    assert client.next() == Suback(packet_id, (qos,))
+def test_acknowledgements_carry_the_packet_id(mqtt, topic, qos, packet_id):
+    client, is_old = mqtt.connect(), mqtt.codec is codec
+    client.send(mqtt.codec.subscribe(packet_id, (topic, qos)))
+    assert client.next() == mqtt.codec.Suback(packet_id, (qos,))
+    client.expect_silence()
+    client.send(mqtt.codec.unsubscribe(packet_id, topic))
+    answer = Ack(codec.UNSUBACK, packet_id) if is_old else Unsuback(packet_id, (0,))
+    assert client.next() == answer
+    mqtt.connect().publish(topic, b"x", 1)
     client.expect_silence()
 
 
@@ -32,6 +50,7 @@ def test_many_filters_in_one_packet_are_answered_in_order(mqtt, topic):
         client.receive(name, b"x", qos)
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.8.4-4")
 def test_the_same_filter_twice_in_one_packet_is_one_subscription(mqtt, topic):
     client = mqtt.connect()
@@ -44,22 +63,21 @@ def test_the_same_filter_twice_in_one_packet_is_one_subscription(mqtt, topic):
     client.expect_silence()
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.8.4-3")
 @pytest.mark.parametrize(("first", "second"), [(0, 2), (2, 0), (1, 2), (2, 1), (1, 1)])
 def test_subscribing_again_replaces_the_subscription(mqtt, topic, first, second):
-    client = mqtt.connect()
-    client.subscribe(topic, qos=first)
+    client = mqtt.reader(topic, qos=first)
     client.subscribe(topic, qos=second)
     mqtt.connect().publish(topic, b"x", 2)
     client.receive(topic, b"x", second)
     client.expect_silence()
 
 
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.8.4-3")
 def test_subscribing_again_loses_no_message_in_flight(mqtt, topic):
-    client = mqtt.connect()
-    client.subscribe(topic, qos=2)
-    publisher = mqtt.connect()
+    client, publisher = mqtt.reader(topic, qos=2), mqtt.connect()
     publisher.publish(topic, b"before", 2)
     client.subscribe(topic, qos=1)
     publisher.publish(topic, b"after", 2)
@@ -67,58 +85,28 @@ def test_subscribing_again_loses_no_message_in_flight(mqtt, topic):
     client.receive(topic, b"after", 1)
 
 
-@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-2", "MQTT-3.10.4-4")
-@pytest.mark.parametrize("packet_id", [1, 256, 65535])
-def test_after_unsubscribing_no_message_comes(mqtt, topic, packet_id):
-    client = mqtt.connect()
-    client.subscribe(topic, qos=1)
-    client.send(codec.unsubscribe(packet_id, topic))
-    assert client.next() == Ack(codec.UNSUBACK, packet_id)
-    mqtt.connect().publish(topic, b"x", 1)
-    client.expect_silence()
-
-
-@pytest.mark.spec("MQTT-3.10.4-1")
-@pytest.mark.parametrize("other", ["a/+", "a/#", "#", "a", "a/b/", "A/b", "+/b"])
-def test_unsubscribing_takes_the_filter_literally(mqtt, topic, other):
-    client = mqtt.connect()
-    client.subscribe(f"{topic}/a/b")
-    client.unsubscribe(f"{topic}/{other}")
+@EACH_VERSION
+@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-5", "MQTT-3.10.4-4")
+@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-2", "MQTT-3.10.4-5", "MQTT-4.7.3-4", of="5.0")
+def test_unsubscribing_takes_the_filter_literally(mqtt, topic):
+    client = mqtt.reader(f"{topic}/a/b")
+    for other in ("a/+", "a/#", "#", "a", "a/b/", "A/b", "+/b", "a/b/c"):
+        unsubscribe(client, f"{topic}/{other}", codes=(0x11,))
     mqtt.connect().publish(f"{topic}/a/b")
     client.receive(f"{topic}/a/b")
 
 
-@pytest.mark.spec("MQTT-3.10.4-1")
-def test_unsubscribing_a_wildcard_keeps_the_others(mqtt, topic):
-    client = mqtt.connect()
-    client.subscribe(f"{topic}/+", f"{topic}/#", f"{topic}/a")
-    client.unsubscribe(f"{topic}/+")
-    client.unsubscribe(f"{topic}/#")
-    publisher = mqtt.connect()
-    publisher.publish(f"{topic}/b")
-    publisher.publish(f"{topic}/a")
-    client.receive(f"{topic}/a")
-    client.expect_silence()
-
-
-@pytest.mark.spec("MQTT-3.10.4-5", "MQTT-3.10.4-4")
-def test_unsubscribing_what_was_never_subscribed_is_answered(mqtt, topic):
-    client = mqtt.connect()
-    client.unsubscribe(topic)
-    client.unsubscribe(topic)
-    client.expect_silence()
-
-
-@pytest.mark.spec("MQTT-3.10.4-6")
+@EACH_VERSION
+@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-6")
+@pytest.mark.spec("MQTT-3.10.4-6", "MQTT-3.11.3-1", "MQTT-3.11.3-2", of="5.0")
 def test_many_filters_in_one_unsubscribe(mqtt, topic):
-    client = mqtt.connect()
-    client.subscribe(*(f"{topic}/{i}" for i in range(5)))
-    client.send(codec.unsubscribe(77, f"{topic}/0", f"{topic}/none", f"{topic}/3"))
-    assert client.next() == Ack(codec.UNSUBACK, 77)
-    publisher = mqtt.connect()
-    for i in range(5):
-        publisher.publish(f"{topic}/{i}")
-    assert [message.topic[-1] for message in client.publishes()] == ["1", "2", "4"]
+    """They end, and a wildcard among them takes no other one with it."""
+    client, publisher = mqtt.reader(*(f"{topic}/{name}" for name in "+#abcd")), mqtt.connect()
+    wanted = [f"{topic}/{name}" for name in ("x", "+", "#", "a", "a", "d", "c/#")]
+    unsubscribe(client, *wanted, codes=(0x11, 0, 0, 0, 0x11, 0, 0x11))
+    for name in "abcde":
+        publisher.publish(f"{topic}/{name}")
+    assert [message.topic[-1] for message in client.publishes()] == ["b", "c"]
 
 
 @EACH_VERSION
@@ -126,8 +114,7 @@ def test_many_filters_in_one_unsubscribe(mqtt, topic):
 @pytest.mark.spec("MQTT-3.10.4-3", of="5.0")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_a_delivery_begun_before_unsubscribing_is_finished(mqtt, topic, qos):
-    client = mqtt.connect("sub", clean=False)
-    client.subscribe(topic, qos=qos)
+    client = mqtt.reader(topic, name="sub", qos=qos, clean=False)
     client.publish(topic, b"begun", qos)
     message = client.expect_publish(topic, b"begun", qos)
     client.unsubscribe(topic)
@@ -160,3 +147,17 @@ def test_a_subscribe_of_300_filters(mqtt, topic):
     client.unsubscribe(*(name for name, _ in filters))
     mqtt.connect().publish(f"{topic}/299")
     client.expect_silence()
+
+
+@EACH_VERSION
+@pytest.mark.spec("MQTT-4.7.3-3")
+@pytest.mark.spec("MQTT-4.7.3-3", of="5.0")
+@pytest.mark.parametrize("size", [1, 127, 128, 20_000, 65_535])
+def test_topics_of_every_length(mqtt, topic, size):
+    name = (f"{topic}/" + "x" * size)[-size:]
+    is_old = mqtt.codec is codec
+    client = mqtt.reader(name, qos=1, **({} if is_old else {"topic_alias_maximum": 1}))
+    about = {} if is_old else {"content_type": "text"}
+    for _ in range(3):
+        client.publish(name, b"x", 1, **about)
+        client.receive(name, b"x", 1, **about)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-OWN = pytest.mark.own_broker  # its tree has no other subscriptions
+OWN = pytest.mark.config("# for trees")  # without other subscriptions
 DUMPS = pytest.mark.ours("mosquitto writes its tree to its log, in another form")
 
 MOSQUITTO_WALK = """\

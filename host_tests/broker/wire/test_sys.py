@@ -50,8 +50,7 @@ def state(client, topic_filter="$SYS/#"):
 
 @EVERY_SECOND
 def test_the_topics_of_mosquitto_are_there(mqtt):
-    client = mqtt.connect()
-    client.subscribe("$SYS/broker/#")
+    client = mqtt.reader("$SYS/broker/#")
     expected = set(NAMES.splitlines())
     expected |= {f"load/{load}/{age}min" for load in LOADS.split() for age in (1, 5, 15)}
     found: set[str] = set()
@@ -127,20 +126,13 @@ def test_counts_follow_what_happens(mqtt, topic):
 
 @OURS
 @pytest.mark.own_broker
-@pytest.mark.config("limit subscriptions 2")
-def test_refusals_are_counted(mqtt):
+@pytest.mark.config("limit subscriptions 2\nmessage_size_limit 100")
+def test_refusals_and_messages_over_the_size_limit_are_counted(mqtt, topic):
     client = mqtt.connect()
     assert client.request(("a", 0), ("b", 0), ("c", 0), ("d", 0)) == (0, 0, 0x80, 0x80)
     client.unsubscribe("a", "b")
     found = state(client, "$SYS/broker/slots/subscriptions/+")
     assert found == {f"slots/subscriptions/{what}": "2" for what in HOW}
-
-
-@OURS
-@pytest.mark.own_broker
-@pytest.mark.config("message_size_limit 100")
-def test_messages_over_the_size_limit_count_as_dropped(mqtt, topic):
-    client = mqtt.connect()
     for qos in (0, 1, 2):
         client.publish(topic, b"x" * 101, qos)
     willing = mqtt.socket()
@@ -151,20 +143,16 @@ def test_messages_over_the_size_limit_count_as_dropped(mqtt, topic):
 
 @EVERY_SECOND
 def test_a_subscription_gets_them_every_interval(mqtt):
-    client = mqtt.connect()
-    client.subscribe("$SYS/broker/uptime")
+    client = mqtt.reader("$SYS/broker/uptime")
     found = [client.next() for _ in range(3)]
     assert {m.topic for m in found} == {"$SYS/broker/uptime"}
     assert found[2].payload != found[0].payload
     assert not found[2].retain
 
 
-@pytest.mark.own_broker
 @pytest.mark.config("sys_interval 0")
 def test_without_an_interval_there_are_none(mqtt):
-    client = mqtt.connect()
-    client.subscribe("$SYS/#")
-    client.expect_silence()
+    mqtt.reader("$SYS/#").expect_silence()
 
 
 @EVERY_SECOND
@@ -181,8 +169,7 @@ def test_leading_wildcards_do_not_match_them(mqtt):
 
 @pytest.mark.parametrize("retain", [False, True])
 def test_clients_cannot_publish_there(mqtt, retain):
-    listener = mqtt.connect()
-    listener.subscribe("$SYS/made/up", qos=1)
+    listener = mqtt.reader("$SYS/made/up", qos=1)
     mqtt.connect().publish("$SYS/made/up", b"x", 1, retain=retain)
     listener.subscribe("$SYS/made/up", qos=1)
     listener.expect_silence()
@@ -190,8 +177,7 @@ def test_clients_cannot_publish_there(mqtt, retain):
 
 @pytest.mark.parametrize("retain", [False, True])
 def test_wills_cannot_be_published_there(mqtt, retain):
-    listener = mqtt.connect()
-    listener.subscribe("$SYS/a/will", qos=1)
+    listener = mqtt.reader("$SYS/a/will", qos=1)
     mqtt.connect(will=Will("$SYS/a/will", b"x", 1, retain)).drop()
     listener.subscribe("$SYS/a/will", qos=1)
     listener.expect_silence()
@@ -199,8 +185,7 @@ def test_wills_cannot_be_published_there(mqtt, retain):
 
 @OURS
 def test_a_client_with_a_small_buffer_gets_all_of_them(mqtt):
-    client = mqtt.connect(narrow=True)
-    client.subscribe("$SYS/#")
+    client = mqtt.reader("$SYS/#", narrow=True)
     expected = len(NAMES.splitlines()) + 3 * len(LOADS.split()) + 2 * len(TABLES.split())
     found = [client.next() for _ in range(expected)]
     assert len({m.topic for m in found}) == expected

@@ -1,16 +1,26 @@
-"""The will: published at every end of a connection other than DISCONNECT."""
+"""The will: published at every end of a connection other than DISCONNECT; in 5.0 also later."""
 
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
+from ..wire5 import codec as codec5
 from . import codec
 from .codec import Will
 from .scene import EACH_VERSION
 from .vectors import wire
+
+PROPERTIES = {
+    "payload_format": 1,
+    "content_type": "text/plain",
+    "response_topic": "answer/here",
+    "correlation_data": b"\x00\xff",
+    "user": (("b", "2"), ("a", "1"), ("b", "2"), ("", "")),
+}
 
 
 def closes(mqtt, client):
@@ -41,6 +51,19 @@ def sends_half_a_packet(mqtt, client):
     client.drop()
 
 
+def leaves_with_its_will(mqtt5, client):
+    client.disconnect(codec5.WITH_WILL)
+
+
+def leaves_with_an_error(mqtt5, client):
+    client.disconnect(0x80)
+
+
+def says_its_quota_is_exceeded(mqtt5, client):
+    client.disconnect(0x97, reason_string="too much")
+
+
+ONLY_4 = pytest.mark.ours("mosquitto publishes the will at no code but 4")
 ENDS = [
     closes,
     resets,
@@ -49,6 +72,21 @@ ENDS = [
     is_taken_over,
     sends_half_a_packet,
 ]
+ENDS_5 = [
+    leaves_with_its_will,
+    pytest.param(leaves_with_an_error, marks=ONLY_4),
+    pytest.param(says_its_quota_is_exceeded, marks=ONLY_4),
+]
+
+
+def goes_out_once(mqtt, topic, end):
+    witness = mqtt.reader(topic, qos=2)
+    client = mqtt.connect("mortal", will=Will(topic, b"gone", 1))
+    witness.expect_silence()
+    end(mqtt, client)
+    witness.receive(topic, b"gone", 1)
+    witness.expect_silence()
+    mqtt.reader(topic).expect_silence()
 
 
 @EACH_VERSION
@@ -56,38 +94,42 @@ ENDS = [
 @pytest.mark.spec("MQTT-3.1.2-7", "MQTT-3.1.2-8", "MQTT-3.1.2-9", "MQTT-3.1.2-10", of="5.0")
 @pytest.mark.parametrize("end", ENDS)
 def test_the_will_is_published_once_when_the_client(mqtt, topic, end):
-    witness = mqtt.connect()
-    witness.subscribe(topic, qos=2)
-    client = mqtt.connect("mortal", will=Will(topic, b"gone", 1))
-    witness.expect_silence()
-    end(mqtt, client)
-    witness.receive(topic, b"gone", 1)
-    witness.expect_silence()
-    late = mqtt.connect()
-    late.subscribe(topic)
-    late.expect_silence()
+    goes_out_once(mqtt, topic, end)
 
 
+@pytest.mark.spec("MQTT-3.1.2-8", of="5.0")
+@pytest.mark.parametrize("end", ENDS_5)
+def test_the_will_is_published_once_at_a_disconnect_when_the_client(mqtt5, topic, end):
+    goes_out_once(mqtt5, topic, end)
+
+
+@EACH_VERSION
 @pytest.mark.ours("mosquitto drops the will of a kept session that is taken over")
-@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.4-2")
-def test_the_will_is_published_when_a_kept_session_is_taken_over(mqtt, topic):
-    witness = mqtt.connect()
-    witness.subscribe(topic)
+@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.4-2", "MQTT-3.1.2-10")
+def test_each_connection_of_a_kept_session_has_its_own_will(mqtt, topic):
+    witness = mqtt.reader(topic)
     mqtt.connect("mortal", clean=False, will=Will(topic, b"first"))
-    mqtt.connect("mortal", clean=False, will=Will(topic, b"second"))
+    second = mqtt.connect("mortal", clean=False, will=Will(topic, b"second"))
     witness.receive(topic, b"first")
     witness.expect_silence()
+    second.drop()
+    witness.receive(topic, b"second")
+    mqtt.connect("mortal", clean=False).drop()
+    witness.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.2-10", "MQTT-3.14.4-3")
+@EACH_VERSION
+@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.2-10", "MQTT-3.14.4-3", "MQTT-3.1.2-12")
+@pytest.mark.spec("MQTT-3.14.4-3", "MQTT-3.1.2-10", "MQTT-3.1.2-8", of="5.0")
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_disconnect_removes_the_will(mqtt, topic, clean):
-    witness = mqtt.connect()
-    witness.subscribe(topic)
-    mqtt.connect("mortal", clean=clean, will=Will(topic)).disconnect()
-    witness.expect_silence()
-    mqtt.connect("mortal", clean=clean).drop()
-    witness.expect_silence()
+    witness = mqtt.reader(topic)
+    for how in ("e0 [ ]", "e0 [ 00 ]", "e0 [ 00 [ ] ]")[: 1 if mqtt.codec is codec else 3]:
+        client = mqtt.connect("mortal", clean=clean, will=Will(topic))
+        client.send(wire(how))
+        client.expect_closed()
+        mqtt.connect("mortal", clean=clean).drop()  # without a will
+        witness.expect_silence()
 
 
 @contextlib.contextmanager
@@ -109,8 +151,7 @@ def stopped(broker):
 @pytest.mark.whole  # else the system delays most of the bytes, and drops them at the reset
 def test_what_came_before_a_reset_counts(mqtt, topic):
     """The last message, or a DISCONNECT, is there when the broker sees the reset."""
-    witness = mqtt.connect()
-    witness.subscribe(f"{topic}/#", qos=1)
+    witness = mqtt.reader(f"{topic}/#", qos=1)
     for last in (codec.DISCONNECT, codec.publish(f"{topic}/last", b"x" * 99, 1, 1)):
         client = mqtt.connect("mortal", will=Will(f"{topic}/will", b"gone"))
         with stopped(mqtt.broker):
@@ -123,85 +164,160 @@ def test_what_came_before_a_reset_counts(mqtt, topic):
         witness.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.2-12")
-def test_without_a_will_nothing_is_published(mqtt):
-    witness = mqtt.connect()
-    witness.subscribe(f"{mqtt.topic}/#")
-    mqtt.connect().drop()
-    witness.expect_silence()
-
-
-@pytest.mark.spec("MQTT-3.1.2-10")
-def test_the_next_connection_has_its_own_will(mqtt, topic):
-    witness = mqtt.connect()
-    witness.subscribe(topic)
-    mqtt.connect("mortal", clean=False, will=Will(topic, b"first")).drop()
-    witness.receive(topic, b"first")
-    mqtt.connect("mortal", clean=False, will=Will(topic, b"second")).drop()
-    witness.receive(topic, b"second")
-    mqtt.connect("mortal", clean=False).drop()
-    witness.expect_silence()
-
-
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.2-9", "MQTT-3.1.2-17", "MQTT-3.3.1-8")
-@pytest.mark.parametrize("qos", [0, 1, 2])
-def test_a_retained_will_is_kept_with_its_qos(mqtt, topic, qos):
-    mqtt.connect(will=Will(topic, b"gone", qos, retain=True)).drop()
-    late = mqtt.connect()
-    late.subscribe(topic, qos=2)
-    late.receive(topic, b"gone", qos, retain=True)
-    mqtt.connect().publish(topic, b"", retain=True)
-
-
-@pytest.mark.spec("MQTT-3.1.2-9")
+@pytest.mark.spec("MQTT-3.1.2-14", "MQTT-3.1.2-15", "MQTT-3.3.1-5", of="5.0")
+@pytest.mark.spec("MQTT-3.1.3-10", "MQTT-3.1.2-9", "MQTT-3.3.2-17", "MQTT-3.3.2-18", of="5.0")
+@pytest.mark.parametrize("retain", [False, True])
 @pytest.mark.parametrize("granted", [0, 1, 2])
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_the_will_has_its_own_qos(mqtt, topic, qos, granted):
-    witness = mqtt.connect()
-    witness.subscribe(topic, qos=granted)
-    mqtt.connect(will=Will(topic, b"gone", qos)).drop()
-    witness.receive(topic, b"gone", min(qos, granted))
+def test_the_will_has_its_own_qos_retain_flag_and_properties(mqtt, topic, qos, granted, retain):
+    properties = {} if mqtt.codec is codec else PROPERTIES
+    about = {"will_delay": 0, **PROPERTIES}
+    witness, text = mqtt.reader(topic, qos=granted), "gött".encode()
+    mqtt.connect(will=Will(topic, text, qos, retain, about)).drop()
+    witness.receive(topic, text, min(qos, granted), **properties)
+    late = mqtt.reader(topic, qos=2)
+    if retain:
+        late.receive(topic, text, qos, retain=True, **properties)
+        late.publish(topic, b"", retain=True)
+    else:
+        late.expect_silence()
 
 
-def test_an_empty_will_is_published_too(mqtt, topic):
-    witness = mqtt.connect()
-    witness.subscribe(topic)
-    mqtt.connect(will=Will(topic, b"")).drop()
-    witness.receive(topic, b"")
+@EACH_VERSION
+@pytest.mark.parametrize("retain", [False, True])
+def test_an_empty_will_is_published_and_clears_the_retained_message(mqtt, topic, retain):
+    witness, publisher = mqtt.reader(topic), mqtt.connect()
+    publisher.publish(topic, b"kept", retain=True)
+    mqtt.connect(will=Will(topic, b"", retain=retain)).drop()
+    assert [m.payload for m in witness.publishes()] == [b"kept", b""]
+    assert len(mqtt.reader(topic).publishes()) == (not retain)
+    publisher.publish(topic, b"", retain=True)
 
 
-def test_an_empty_retained_will_clears_the_retained_message(mqtt, topic):
-    mqtt.connect().publish(topic, b"kept", retain=True)
-    mqtt.connect(will=Will(topic, b"", retain=True)).drop()
-    late = mqtt.connect()
-    late.subscribe(topic)
-    late.expect_silence()
-
-
+@EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.2-5", "MQTT-3.1.2-8")
 def test_a_will_is_queued_for_a_session_that_is_away(mqtt, topic):
-    witness = mqtt.connect("witness", clean=False)
-    witness.subscribe(topic, qos=1)
+    witness = mqtt.reader(topic, name="witness", qos=1, clean=False)
     witness.disconnect()
     mqtt.connect(will=Will(topic, b"gone", 1)).drop()
     mqtt.connect("witness", clean=False).receive(topic, b"gone", 1)
 
 
+@EACH_VERSION
 @pytest.mark.ours("mosquitto marks the will as sent before")
 def test_a_client_subscribed_to_its_own_will_gets_it_at_the_next_connect(mqtt, topic):
-    client = mqtt.connect("mortal", clean=False, will=Will(topic, b"gone", 1))
-    client.subscribe(topic, qos=1)
-    client.drop()
+    mqtt.reader(topic, name="mortal", qos=1, clean=False, will=Will(topic, b"gone", 1)).drop()
     mqtt.connect("mortal", clean=False).receive(topic, b"gone", 1)
 
 
+@EACH_VERSION
+@pytest.mark.ours("mosquitto stops without a word to those of 5.0")
 @pytest.mark.spec("MQTT-3.1.2-8")
+@pytest.mark.spec("MQTT-3.1.2-8", of="5.0")
 @pytest.mark.own_broker
 def test_an_orderly_stop_publishes_the_wills_of_those_connected(mqtt, broker, topic):
-    witness = mqtt.connect("witness")
-    witness.subscribe(topic, qos=1)
+    witness = mqtt.reader(topic, name="witness", qos=1)
     mqtt.connect(will=Will(topic, b"gone", 1))
     mqtt.connect(will=Will(topic, b"never")).disconnect()
     broker.stop()
     witness.expect_publish(topic, b"gone", 1)
-    witness.expect_closed()
+    witness.expect_disconnect(0x8B)
+
+
+@pytest.fixture
+def witness(mqtt5, topic):
+    """A client that gets every will."""
+    return mqtt5.reader(f"{topic}/#", name="witness", qos=2)
+
+
+@pytest.mark.waits
+@pytest.mark.ours("mosquitto lets the will wait although the session has ended")
+@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.3-9", "MQTT-3.3.2-6", of="5.0")
+def test_a_will_waits_for_its_delay_or_the_end_of_the_session(mqtt5, topic, witness):
+    """All cases that take time, at once: session expiry and will delay of several clients."""
+
+    def mortal(name, seconds, delay, **more):
+        will = Will(f"{topic}/{name}", b"gone", 1, properties={"will_delay": delay, **more})
+        return mqtt5.connect(name, session_expiry=seconds, will=will)
+
+    session_ends_at_once = mortal("at once", 0, 60)
+    comes_back = mortal("comes back", 60, 1)
+    starts_anew = mortal("starts anew", 60, 60)
+    others = [
+        mortal("delayed", 60, 1, message_expiry=100),
+        mortal("session ends first", 1, 60),
+        mortal("both", 1, 1),
+    ]
+    leaving = mortal("leaving", 60, 1)
+    later = mortal("later", 60, 60)
+    start = time.monotonic()
+    for client in (comes_back, starts_anew, later, *others):
+        client.drop()
+    leaving.disconnect(codec5.WITH_WILL)
+    session_ends_at_once.drop()
+    witness.receive(f"{topic}/at once", b"gone", 1)
+    mqtt5.connect("starts anew", clean=True)
+    witness.receive(f"{topic}/starts anew", b"gone", 1)
+    assert mqtt5.connect("comes back", clean=False).connack.session_present
+    witness.expect_silence()
+    found: dict[str, float] = {}
+    while len(found) < 4:
+        message = witness.next_message()
+        found[message.topic.removeprefix(f"{topic}/")] = time.monotonic() - start
+        if "delayed" in message.topic:  # its time begins when it is published
+            assert message.properties["message_expiry"] in (99, 100)
+    assert found.keys() == {"delayed", "session ends first", "both", "leaving"}
+    assert all(0.9 < seconds < 4 for seconds in found.values()), found
+    witness.wait(0.3)
+    witness.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.3-9", "MQTT-3.1.2-10", of="5.0")
+def test_a_takeover_of_the_session_cancels_a_delayed_will(mqtt5, topic, witness):
+    will = Will(topic, b"first", 1, properties={"will_delay": 60})
+    first = mqtt5.connect("mortal", session_expiry=60, will=will)
+    second = mqtt5.connect("mortal", clean=False, session_expiry=60)
+    first.expect_disconnect(0x8E)
+    witness.expect_silence()
+    second.disconnect()
+    mqtt5.connect("mortal", clean=True).disconnect()
+    witness.expect_silence()
+
+
+@pytest.mark.ours("mosquitto drops the will then")
+@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.4-3", of="5.0")
+def test_a_takeover_with_clean_start_publishes_a_delayed_will(mqtt5, topic, witness):
+    will = Will(topic, b"first", 1, properties={"will_delay": 60})
+    first = mqtt5.connect("mortal", session_expiry=60, will=will)
+    mqtt5.connect("mortal", clean=True)
+    first.expect_disconnect(0x8E)
+    witness.receive(topic, b"first", 1)
+    witness.expect_silence()
+
+
+@pytest.mark.ours("mosquitto lets the will wait although the session has ended")
+@pytest.mark.spec("MQTT-3.1.2-8", of="5.0")
+def test_a_disconnect_that_ends_the_session_publishes_a_delayed_will(mqtt5, topic, witness):
+    """DISCONNECT 0x04 with a session expiry of 0 ends the session, and so the delay."""
+    will = Will(topic, b"gone", 1, properties={"will_delay": 60})
+    client = mqtt5.connect("mortal", session_expiry=60, will=will)
+    client.disconnect(codec5.WITH_WILL, session_expiry=0)
+    witness.receive(topic, b"gone", 1)
+
+
+@pytest.mark.config("max_qos 1")
+@pytest.mark.spec("MQTT-3.2.2-12", "MQTT-3.2.2-9", of="5.0")
+def test_a_will_above_the_maximum_qos_is_refused(mqtt5, topic):
+    mqtt5.refuse(0x9B, will=Will(topic, qos=2))
+    client = mqtt5.connect(will=Will(topic, qos=1))
+    assert client.connack.properties["maximum_qos"] == 1
+
+
+@pytest.mark.config("retain_available false")
+@pytest.mark.spec("MQTT-3.2.2-13", of="5.0")
+def test_a_retained_will_is_refused_where_nothing_is_retained(mqtt5, topic):
+    mqtt5.refuse(0x9A, will=Will(topic, retain=True))
+    client = mqtt5.connect(will=Will(topic))
+    assert client.connack.properties["retain_available"] == 0

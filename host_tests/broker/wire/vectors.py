@@ -7,8 +7,10 @@ Hexadecimal digits are bytes, 'text' is a string with its two bytes of length,
 """
 
 import re
+from collections.abc import Sequence
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from . import codec
 
@@ -41,12 +43,33 @@ def _bytes(string: str | None, plain: str | None, digits: str | None) -> bytes:
     return plain.encode() if plain is not None else bytes.fromhex(digits or "")
 
 
-def case(name: str, text: str, *statements: str, ours: str = ""):
-    """A row of a table of packets, named after what is wrong with them."""
-    marks = [pytest.mark.spec(*statements)] if statements else []
-    if ours:
-        marks.append(pytest.mark.ours(ours))
-    return pytest.param(wire(text), id=name, marks=marks)
+def cases(table: str, versions: Sequence[str] = ("3.1.1", "5.0")) -> list[ParameterSet]:
+    """The rows of a table of packets, for each version: its name, the packet, the reason code.
+
+        name | packet | code of 5.0 | statements of 3.1.1 | those of 5.0 | what mosquitto does
+
+    `v` in a packet is the level of the version, `_` the properties that 5.0 has there: none. A row
+    without a code is for 3.1.1 alone, one whose name begins with + for 5.0 alone.
+    """
+    found = []
+    for row in table.strip().splitlines():
+        name, text, code, *rest = (cell.strip() for cell in row.split("|"))
+        older, newer, ours = (*rest, "", "", "")[:3]
+        for version, marks in zip(("3.1.1", "5.0"), (older, newer), strict=True):
+            is_new = version == "5.0"
+            if version not in versions or (is_new and not code) or (name[0] == "+" and not is_new):
+                continue
+            level, none = ("05", "[ ]") if is_new else ("04", "")
+            packet = wire(re.sub(r"\bv\b", level, text).replace(" _", f" {none}"))
+            statements = [f"MQTT-{number}" for number in marks.split()]
+            signs = [pytest.mark.spec(*statements, of=version)] if statements else []
+            signs += [pytest.mark.ours(ours)] if ours else []
+            values = version, packet, int(code or "0", 16)
+            found.append(pytest.param(*values, id=f"{version}-{name.lstrip('+')}", marks=signs))
+    return found
+
+
+EACH_CASE = "mqtt,packet,code"  # the parameters of a test of them, with indirect=["mqtt"]
 
 
 # Invalid UTF-8 strings, and unusual valid ones.

@@ -1,7 +1,6 @@
 """What a test of MQTT 5.0 is given: clients of that version and of older ones."""
 
 from ..wire import client as older
-from ..wire.process import PEER, BrokerProcess
 from ..wire.scene import Scene as OlderScene
 from . import codec
 from .client import Client
@@ -12,11 +11,6 @@ class Scene(OlderScene):
     """The clients of one test, with client ids and topics that no other test uses."""
 
     codec = codec
-
-    @property
-    def is_peer(self) -> bool:
-        """Is the broker mosquitto, on which the tests themselves are tried?"""
-        return isinstance(self.broker, BrokerProcess) and self.broker.runtime == PEER
 
     def codes(self, ours: int, *others: int) -> tuple[int, ...]:
         """The codes that may come: the first one from slotmq, all of them from the peer."""

@@ -1,9 +1,10 @@
-"""AUTH: unknown methods, and login by SCRAM-SHA-256."""
+"""AUTH: unknown methods, login by SCRAM-SHA-256, and authentication of a connected client."""
 
 import pytest
 
 from ..wire.vectors import wire
-from .codec import Connack, Will
+from . import codec
+from .codec import AGAIN, CONTINUE, Connack, Will
 from .scram import METHOD, SCRAM, Exchange, answer, begin, login
 
 ABOUT = {"user": (("a", "b"), ("a", "c"))}
@@ -64,14 +65,17 @@ class TestLogin:
     )
     def test_a_wrong_user_or_password_is_refused(self, mqtt5, who):
         client, _, proof = begin(mqtt5, exchange=Exchange(*who))
-        answer(client, proof)
-        assert client.next() == Connack(False, 0x87)
-        client.expect_last()
+        self.refused(client, proof)
 
-    @pytest.mark.parametrize("end", [b"", b"nonsense", b"c=biws,r=x,p=AAAA"])
-    def test_a_malformed_proof_is_refused(self, mqtt5, end):
+    @pytest.mark.parametrize("end", [b"", b"nonsense", b"c=biws,r=x,p=AAAA", None])
+    def test_a_malformed_proof_or_one_of_another_challenge_is_refused(self, mqtt5, end):
+        _, _, old = begin(mqtt5)
         client, _, _ = begin(mqtt5)
-        answer(client, end)
+        self.refused(client, old if end is None else end)
+
+    @staticmethod
+    def refused(client, proof):
+        answer(client, proof)
         assert client.next() == Connack(False, 0x87)
         client.expect_last()
 
@@ -79,13 +83,6 @@ class TestLogin:
     def test_a_malformed_first_message_is_refused(self, mqtt5, first):
         more = {} if first is None else {"auth_data": first}
         mqtt5.refuse(0x87, auth_method=METHOD, **more)
-
-    def test_a_proof_is_valid_for_its_own_challenge_only(self, mqtt5):
-        _, _, old = begin(mqtt5)
-        client, _, _ = begin(mqtt5)
-        answer(client, old)
-        assert client.next() == Connack(False, 0x87)
-        client.expect_last()
 
     @pytest.mark.spec("MQTT-3.1.2-30", "MQTT-3.2.0-1", "MQTT-3.1.4-6", of="5.0")
     @pytest.mark.parametrize(
@@ -169,5 +166,81 @@ class TestLogin:
 
     @pytest.mark.spec("MQTT-3.1.4-2", of="5.0")
     def test_a_password_in_connect_is_accepted_too(self, mqtt5, topic):
-        client = mqtt5.connect(username="user", password=b"pencil")
-        client.subscribe(topic, qos=1)
+        mqtt5.reader(topic, qos=1, username="user", password=b"pencil")
+
+
+class TestAgain:
+    pytestmark = SCRAM
+
+    @staticmethod
+    def challenged(client, exchange):
+        answer(client, exchange.first(), AGAIN)
+        challenge = client.expect_auth(CONTINUE)
+        assert challenge.properties["auth_method"] == METHOD
+        return exchange.final(challenge.properties["auth_data"])
+
+    @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-4.12.0-5", "MQTT-3.15.2-1", of="5.0")
+    def test_a_client_authenticates_three_times(self, mqtt5, topic):
+        client = login(mqtt5)
+        client.subscribe(topic)
+        for _ in range(3):
+            exchange = Exchange()
+            proof = self.challenged(client, exchange)
+            client.publish(topic, b"goes on meanwhile")
+            client.receive(topic, b"goes on meanwhile")
+            answer(client, proof)
+            end = client.expect_auth(0)
+            assert end.properties["auth_method"] == METHOD
+            exchange.check(end.properties["auth_data"])
+        client.expect_silence()
+
+    @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-4.4.0-1", of="5.0")
+    def test_messages_in_flight_in_both_directions_go_on(self, mqtt5, topic):
+        """Between the packets of QoS 2, and with a session that is resumed."""
+        options = {"session_expiry": 60, "receive_maximum": 2}
+        client = login(mqtt5, "me", **options)
+        client.subscribe(topic, qos=2)
+        other = login(mqtt5)
+        for n in range(4):
+            other.publish(topic, b"%d" % n, 2)
+        first = client.expect_publish(topic, b"0", 2)
+        client.send(codec.publish(f"{topic}/mine", b"", 2, 900))
+        client.expect_accepted(900, 2)
+        exchange = Exchange()
+        proof = self.challenged(client, exchange)
+        client.acknowledge(first)
+        answer(client, proof)
+        exchange.check(client.expect_auth(0).properties["auth_data"])
+        client.release(900)
+        client.receive(topic, b"1", 2)
+        self.challenged(client, Exchange())
+        client.drop()  # during an exchange
+        client = login(mqtt5, "me", clean=False, **options)
+        assert client.connack.session_present
+        found = [client.next_message() for _ in range(2)]
+        assert [message.payload for message in found] == [b"2", b"3"]
+        answer(client, self.challenged(client, Exchange()))
+        client.expect_auth(0)
+        client.expect_silence()
+
+    @pytest.mark.spec("MQTT-4.12.1-2", of="5.0")
+    def test_a_wrong_password_disconnects(self, mqtt5, topic):
+        witness = login(mqtt5)
+        witness.subscribe(topic)
+        client = login(mqtt5, will=Will(topic))
+        answer(client, self.challenged(client, Exchange(password="other")))
+        client.expect_disconnect(0x87)
+        witness.receive(topic, b"gone")
+
+    @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-3.15.2-1", of="5.0")
+    @pytest.mark.parametrize(
+        ("packet", "code"),
+        [("f0 [ ]", 0x82), ("f0 [ 18 [ 15 'SCRAM-SHA-256' ] ]", 0x82), ("f0 [ 19 ]", 0x82),
+         ("f0 [ 19 [ 15 'SCRAM-SHA-256' ] ]", 0x87), ("f0 [ 19 05 ]", 0x81),
+         *((f"f0 [ 19 [ 15 '{name}' 16 'x' ] ]", 0x82) for name in ("PLAIN", "scram-sha-256", "")),
+         *((f"f0 [ {code} [ 15 'SCRAM-SHA-256' ] ]", 0x82) for code in ("00", "01", "87"))],
+    )  # fmt: skip
+    def test_another_first_message_disconnects(self, mqtt5, packet, code):
+        client = login(mqtt5)
+        client.send(wire(packet))
+        client.expect_disconnect(code)

@@ -3,7 +3,8 @@
 import pytest
 
 from ..wire.codec import length
-from ..wire.vectors import BAD_TEXT, wire
+from ..wire.refusals import refuse, refuse_connect
+from ..wire.vectors import BAD_TEXT, EACH_CASE, cases, wire
 from . import codec
 from .codec import (
     BINARY,
@@ -18,7 +19,6 @@ from .codec import (
     packet,
     string,
 )
-from .refusals import case, refuse, refuse_connect
 
 BY_TYPE: dict[str | int, Value] = {TEXT: "text", BINARY: b"data", PAIR: (("a", "b"),), VARINT: 1}
 SAMPLES = {name: BY_TYPE.get(kind, 1) for name, kind in TABLE.values()}
@@ -145,37 +145,31 @@ def test_invalid_utf_8_is_malformed(mqtt5, kind):
                 expect_refused(mqtt5, kind, encode({name: value}), 0x81, f"{name} {what}")
 
 
-VALUES = [
-    case("receive-maximum-0", "10 [ 'MQTT' 05 02 0000 [ 21 0000 ] 'x' ]", "82"),
-    case("packet-size-0", "10 [ 'MQTT' 05 02 0000 [ 27 00000000 ] 'x' ]", "82"),
-    case("response-info-2", "10 [ 'MQTT' 05 02 0000 [ 19 02 ] 'x' ]", "82"),
-    case("problem-info-2", "10 [ 'MQTT' 05 02 0000 [ 17 02 ] 'x' ]", "82"),
-    case("problem-info-255", "10 [ 'MQTT' 05 02 0000 [ 17 ff ] 'x' ]", "82"),
-    case("auth-data-alone", "10 [ 'MQTT' 05 02 0000 [ 16 'x' ] 'x' ]", "82",
-         ours="mosquitto overlooks it"),
-    case("will-response-plus",
-         "10 [ 'MQTT' 05 06 0000 [ ] 'x' [ 08 'a/+' ] 't' 'm' ]", "82"),
-]  # fmt: skip
-LATER_VALUES = [
-    case("alias-0", "30 [ 't' [ 23 0000 ] ]", "94", "MQTT-3.3.2-8"),
-    case("alias-0-and-no-topic", "30 [ '' [ 23 0000 ] ]", "94", "MQTT-3.3.2-8"),
-    case("response-topic-plus", "30 [ 't' [ 08 'a/+' ] ]", "82", "MQTT-3.3.2-14"),
-    case("response-topic-hash", "30 [ 't' [ 08 '#' ] ]", "82", "MQTT-3.3.2-14"),
-    case("identifier-0", "82 [ 0001 [ 0b 00 ] 't' 00 ]", "82"),
-    case("identifier-of-5-bytes", "82 [ 0001 [ 0b 80808080 01 ] 't' 00 ]", "81"),
-    case("identifier-not-shortest", "82 [ 0001 [ 0b 8100 ] 't' 00 ]", "81", "MQTT-1.5.5-1"),
-    case("length-not-shortest", "30 [ 't' 8200 0101 ]", "81", "MQTT-1.5.5-1"),
-]
+VALUES = cases("""
+receive-maximum-0  | 10 [ 'MQTT' v 02 0000 [ 21 0000 ] 'x' ] | 82
+packet-size-0      | 10 [ 'MQTT' v 02 0000 [ 27 00000000 ] 'x' ] | 82
+response-info-2    | 10 [ 'MQTT' v 02 0000 [ 19 02 ] 'x' ] | 82
+problem-info-2     | 10 [ 'MQTT' v 02 0000 [ 17 02 ] 'x' ] | 82
+problem-info-255   | 10 [ 'MQTT' v 02 0000 [ 17 ff ] 'x' ] | 82
+auth-data-alone    | 10 [ 'MQTT' v 02 0000 [ 16 'x' ] 'x' ] | 82 | | | mosquitto overlooks it
+will-response-plus | 10 [ 'MQTT' v 06 0000 _ 'x' [ 08 'a/+' ] 't' 'm' ] | 82
+alias-0            | 30 [ 't' [ 23 0000 ] ] | 94 | | 3.3.2-8
+alias-0-and-no-topic | 30 [ '' [ 23 0000 ] ] | 94 | | 3.3.2-8
+response-topic-plus | 30 [ 't' [ 08 'a/+' ] ] | 82 | | 3.3.2-14
+response-topic-hash | 30 [ 't' [ 08 '#' ] ] | 82 | | 3.3.2-14
+identifier-0       | 82 [ 0001 [ 0b 00 ] 't' 00 ] | 82
+identifier-of-5-bytes | 82 [ 0001 [ 0b 80808080 01 ] 't' 00 ] | 81
+identifier-not-shortest | 82 [ 0001 [ 0b 8100 ] 't' 00 ] | 81 | | 1.5.5-1
+length-not-shortest | 30 [ 't' 8200 0101 ] | 81 | | 1.5.5-1
+""", ["5.0"])  # fmt: skip
 
 
-@pytest.mark.parametrize(("packet", "code"), VALUES)
-def test_a_connect_with_an_invalid_value_is_refused(mqtt5, packet, code):
-    refuse_connect(mqtt5, packet, code)
-
-
-@pytest.mark.parametrize(("packet", "code"), LATER_VALUES)
-def test_a_packet_with_an_invalid_value_ends_the_connection(mqtt5, packet, code):
-    refuse(mqtt5, mqtt5.connect(), packet, code)
+@pytest.mark.parametrize(EACH_CASE, VALUES, indirect=["mqtt"])
+def test_an_invalid_value_ends_the_connection(mqtt, packet, code):
+    if packet[0] == 0x10:
+        refuse_connect(mqtt, packet, code)
+    else:
+        refuse(mqtt, mqtt.connect(), packet, code)
 
 
 @pytest.mark.parametrize("vector", ["30 [ 't' [ 01 02 ] ]", "30 [ 't' [ 01 ff ] ]"])

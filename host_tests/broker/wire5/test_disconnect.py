@@ -16,15 +16,12 @@ ABOUT = {"reason_string": "good bye", "user": (("a", "b"), ("a", "c"))}
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("properties", [{}, ABOUT], ids=["bare", "about"])
 def test_a_client_may_disconnect_with_each_of_its_codes(mqtt5, topic, code, properties):
-    client = mqtt5.connect()
-    client.disconnect(code, **properties)
+    mqtt5.connect().disconnect(code, **properties)
 
 
 @pytest.mark.spec("MQTT-3.14.4-1", of="5.0")
 def test_packets_after_disconnect_are_ignored(mqtt5, topic):
-    witness = mqtt5.connect()
-    witness.subscribe(topic)
-    client = mqtt5.connect()
+    witness, client = mqtt5.reader(topic), mqtt5.connect()
     client.send(
         codec.publish(topic, b"before") + codec.disconnect(0) + codec.publish(topic, b"after")
     )
@@ -37,8 +34,7 @@ def test_packets_after_disconnect_are_ignored(mqtt5, topic):
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_disconnect_is_the_last_packet_of_the_broker(mqtt5, topic, qos):
     """Even with a message still to be delivered, and with a PINGREQ after the error."""
-    client = mqtt5.connect("a", session_expiry=60)
-    client.subscribe(topic, qos=qos)
+    client = mqtt5.reader(topic, name="a", qos=qos, session_expiry=60)
     client.send(codec.publish(topic, b"own", qos, 1 if qos else 0) + b"\xc1\x00" + codec.PINGREQ)
     found = list(iter(client.answer, None))
     assert found[-1] == codec.Disconnect(0x81), found
@@ -54,9 +50,7 @@ def test_a_client_that_is_still_sending_can_read_the_reason(mqtt5, topic):
 
 
 def test_a_half_closed_connection_is_still_answered_or_closed(mqtt5, topic):
-    client = mqtt5.connect(will=Will(topic))
-    witness = mqtt5.connect()
-    witness.subscribe(topic)
+    client, witness = mqtt5.connect(will=Will(topic)), mqtt5.reader(topic)
     client.send(codec.publish(topic, b"x", 1, 1))
     client.sock.shutdown(socket.SHUT_WR)
     client.expect_end()
@@ -98,18 +92,6 @@ def test_without_problem_information_the_code_is_still_sent(mqtt5, topic):
     client.expect_disconnect(*mqtt5.codes(0x81, 0x82, 0x8F))
 
 
-@pytest.mark.own_broker
-@pytest.mark.ours("mosquitto's tables grow")
-@pytest.mark.config("max_connections 2")
-def test_one_client_too_many_is_refused_with_a_reason(mqtt5):
-    kept = [mqtt5.connect(f"kept{i}") for i in range(2)]
-    for _ in range(3):
-        assert mqtt5.refuse(0x88).properties == {}
-    kept[0].disconnect()
-    mqtt5.connect()
-
-
-@pytest.mark.own_broker
 @pytest.mark.ours("mosquitto's tables grow")
 @pytest.mark.config("max_connections 1\nserver_reference other.example:1883")
 def test_a_refusal_has_the_server_reference(mqtt5):
@@ -119,7 +101,6 @@ def test_a_refusal_has_the_server_reference(mqtt5):
     assert "server_reference" not in mqtt5.connect("kept").connack.properties
 
 
-@pytest.mark.own_broker
 @pytest.mark.ours("mosquitto's tables grow")
 @pytest.mark.config("max_connections 1\nserver_reference other.example:1883")
 @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.2.0-1", of="5.0")
@@ -146,7 +127,6 @@ def test_the_socket_stays_open_for_a_client_that_goes_on_sending(mqtt5):
     client.expect_closed()
 
 
-@pytest.mark.own_broker
 @pytest.mark.whole
 @pytest.mark.ours("mosquitto's tables grow")
 @pytest.mark.config("limit connections 2")

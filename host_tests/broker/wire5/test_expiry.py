@@ -19,15 +19,13 @@ def left(message):
 @pytest.mark.parametrize("seconds", [10, 256, 65536, 0xFFFFFFFF])
 @pytest.mark.parametrize("qos", QOS)
 def test_a_connected_client_gets_nearly_all_of_it(mqtt5, topic, qos, seconds):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=qos)
+    client = mqtt5.reader(topic, qos=qos)
     client.publish(topic, b"x", qos, message_expiry=seconds)
     assert left(client.next_message()) in (seconds, seconds - 1)
 
 
 def test_a_message_without_one_is_sent_without_one(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=1)
+    client = mqtt5.reader(topic, qos=1)
     client.publish(topic, b"x", 1)
     client.receive(topic, b"x", 1)
 
@@ -68,8 +66,7 @@ def test_queued_and_retained_messages_expire(mqtt5, topic):
     waited = mqtt5.older("old", clean=False).receive_all()
     found = sorted(message.topic.split("/", 2)[2] for message in waited)
     assert found == ["endless/1", "endless/2", "long/1", "long/2"]
-    late = mqtt5.connect()
-    late.subscribe(f"{topic}/kept/#", qos=2)
+    late = mqtt5.reader(f"{topic}/kept/#", qos=2)
     names(late.receive_all(), QOS)
     for name in ("short", "long", "endless"):
         for qos in QOS:
@@ -80,8 +77,7 @@ def test_queued_and_retained_messages_expire(mqtt5, topic):
 @pytest.mark.ours("mosquitto lets what was sent expire too")
 @pytest.mark.spec("MQTT-4.3.3-7", "MQTT-4.3.3-13", "MQTT-4.4.0-1", of="5.0")
 def test_messages_in_flight_do_not_expire(mqtt5, topic):
-    client = mqtt5.connect("sub", session_expiry=60)
-    client.subscribe(f"{topic}/#", qos=2)
+    client = mqtt5.reader(f"{topic}/#", name="sub", qos=2, session_expiry=60)
     publisher = mqtt5.connect()
     publisher.publish(f"{topic}/sent", b"x", 2, message_expiry=1)
     publisher.publish(f"{topic}/received", b"x", 2, message_expiry=1)
@@ -102,8 +98,7 @@ def test_messages_in_flight_do_not_expire(mqtt5, topic):
 @pytest.mark.ours("mosquitto sends nothing more behind what has expired")
 @pytest.mark.spec("MQTT-3.3.2-5", "MQTT-3.3.2-6", of="5.0")
 def test_messages_that_wait_for_the_window_expire(mqtt5, topic):
-    client = mqtt5.connect(receive_maximum=1)
-    client.subscribe(f"{topic}/live/#", qos=2)
+    client = mqtt5.reader(f"{topic}/live/#", qos=2, receive_maximum=1)
     client.publish(f"{topic}/live/first", b"blocks", 1)
     blocking = client.expect_publish(f"{topic}/live/first", b"blocks", 1)
     published(mqtt5, topic, retain=False)

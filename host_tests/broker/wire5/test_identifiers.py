@@ -15,16 +15,14 @@ def by(message):
 @pytest.mark.spec("MQTT-3.3.4-3", of="5.0")
 @pytest.mark.parametrize("number", [1, 127, 128, 16383, 16384, 2097151, 2097152, 268435455])
 def test_a_message_has_the_identifier_of_its_subscription(mqtt5, topic, number):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=2, subscription_id=number)
+    client = mqtt5.reader(topic, qos=2, subscription_id=number)
     for qos in QOS:
         client.publish(topic, b"x", qos)
         client.receive(topic, b"x", qos, subscription_id=(number,))
 
 
 def test_all_filters_of_a_subscribe_have_its_identifier(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(f"{topic}/a", f"{topic}/b", subscription_id=7)
+    client = mqtt5.reader(f"{topic}/a", f"{topic}/b", subscription_id=7)
     client.subscribe(f"{topic}/c")
     for name, expected in (("a", {"subscription_id": (7,)}), ("b", {"subscription_id": (7,)})):
         client.publish(f"{topic}/{name}")
@@ -41,8 +39,7 @@ def all_of(messages):
 @pytest.mark.spec("MQTT-3.3.4-2", "MQTT-3.3.4-3", "MQTT-3.3.4-4", of="5.0")
 @pytest.mark.parametrize("qos", QOS)
 def test_the_identifiers_of_all_overlapping_subscriptions_are_sent(mqtt5, topic, qos):
-    client = mqtt5.connect()
-    client.subscribe(f"{topic}/+", qos=0, subscription_id=1)
+    client = mqtt5.reader(f"{topic}/+", qos=0, subscription_id=1)
     client.subscribe(f"{topic}/a", qos=1, subscription_id=200)
     client.subscribe(f"{topic}/#", qos=2)
     client.subscribe("+/a", qos=0, subscription_id=3)
@@ -61,8 +58,7 @@ def test_the_identifiers_of_all_overlapping_subscriptions_are_sent(mqtt5, topic,
 @pytest.mark.ours("mosquitto sends one copy, always")
 @pytest.mark.spec("MQTT-3.3.4-5", of="5.0")
 def test_copies_have_the_identifier_of_their_own_subscription(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(f"{topic}/+", qos=1, subscription_id=1)
+    client = mqtt5.reader(f"{topic}/+", qos=1, subscription_id=1)
     client.subscribe(f"{topic}/a", qos=2, subscription_id=2)
     client.subscribe(f"{topic}/#", qos=0)
     client.publish(f"{topic}/a", b"x", 2)
@@ -72,8 +68,7 @@ def test_copies_have_the_identifier_of_their_own_subscription(mqtt5, topic):
 
 @pytest.mark.spec("MQTT-3.8.4-3", of="5.0")
 def test_subscribing_again_replaces_the_identifier(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(topic, subscription_id=1)
+    client = mqtt5.reader(topic, subscription_id=1)
     client.subscribe(topic, subscription_id=2)
     client.publish(topic)
     client.receive(topic, subscription_id=(2,))
@@ -84,8 +79,7 @@ def test_subscribing_again_replaces_the_identifier(mqtt5, topic):
 
 @pytest.mark.spec("MQTT-3.3.4-3", of="5.0")
 def test_the_identifier_is_stored_with_the_session_and_its_messages(mqtt5, topic):
-    away = mqtt5.connect("away", session_expiry=60)
-    away.subscribe(topic, qos=1, subscription_id=1000)
+    away = mqtt5.reader(topic, name="away", qos=1, subscription_id=1000, session_expiry=60)
     away.disconnect()
     publisher = mqtt5.connect()
     publisher.publish(topic, b"waits", 1)
@@ -101,8 +95,7 @@ def test_the_identifier_is_stored_with_the_session_and_its_messages(mqtt5, topic
 def test_a_retained_message_has_the_identifier(mqtt5, topic):
     publisher = mqtt5.connect()
     publisher.publish(topic, b"kept", 1, retain=True, user=(("a", "b"),))
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=1, subscription_id=5)
+    client = mqtt5.reader(topic, qos=1, subscription_id=5)
     client.receive(topic, b"kept", 1, retain=True, subscription_id=(5,), user=(("a", "b"),))
     publisher.publish(topic, b"", retain=True)
 
@@ -129,8 +122,7 @@ def test_a_client_may_not_publish_an_identifier(mqtt5, topic, numbers):
 
 @pytest.mark.parametrize("qos", QOS)
 def test_a_no_local_subscription_adds_no_identifier_to_own_messages(mqtt5, topic, qos):
-    client = mqtt5.connect()
-    client.subscribe(f"{topic}/+", qos=2, subscription_id=1)
+    client = mqtt5.reader(f"{topic}/+", qos=2, subscription_id=1)
     client.subscribe(f"{topic}/a", qos=2, options=codec.NO_LOCAL, subscription_id=2)
     client.publish(f"{topic}/a", b"x", qos)
     client.receive(f"{topic}/a", b"x", qos, subscription_id=(1,))
@@ -143,8 +135,7 @@ def test_a_no_local_subscription_adds_no_identifier_to_own_messages(mqtt5, topic
 
 def test_a_message_sent_again_has_its_old_identifier(mqtt5, topic):
     """Even if the subscriptions have changed since."""
-    client = mqtt5.connect("sub", session_expiry=60)
-    client.subscribe(f"{topic}/a", qos=1, subscription_id=1)
+    client = mqtt5.reader(f"{topic}/a", name="sub", qos=1, subscription_id=1, session_expiry=60)
     client.publish(f"{topic}/a", b"x", 1)
     client.expect_publish(f"{topic}/a", b"x", 1, subscription_id=(1,))
     client.subscribe(f"{topic}/+", qos=1, subscription_id=2)
@@ -159,8 +150,7 @@ def test_a_message_sent_again_has_its_old_identifier(mqtt5, topic):
 @pytest.mark.parametrize("qos", QOS)
 def test_all_identifiers_are_sent_with_a_topic_larger_than_a_buffer(mqtt5, topic, qos, expiry):
     name = f"{topic}/" + "x" * 17000
-    client = mqtt5.connect(topic_alias_maximum=5)
-    client.subscribe(f"{topic}/+", qos=1, subscription_id=1)
+    client = mqtt5.reader(f"{topic}/+", qos=1, subscription_id=1, topic_alias_maximum=5)
     client.subscribe(name, qos=2, subscription_id=268435455)
     client.subscribe(f"{topic}/#", qos=0)
     client.subscribe("+/" + "x" * 17000, subscription_id=200, options=codec.NO_LOCAL)

@@ -21,25 +21,17 @@ def test_with_no_local_a_client_does_not_get_its_own_messages(mqtt5, topic, qos)
 
 
 @pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
-def test_no_local_holds_after_a_reconnect(mqtt5, topic):
-    client = mqtt5.connect("me", session_expiry=60)
-    client.subscribe(topic, qos=1, options=NO_LOCAL)
-    client.disconnect()
-    client = mqtt5.connect("me", clean=False)
-    client.publish(topic, b"mine", 1)
-    client.expect_silence()
-    mqtt5.connect("another").publish(topic, b"not mine", 1)
-    client.receive(topic, b"not mine", 1)
-
-
-@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
 @pytest.mark.parametrize("qos", QOS)
-def test_no_local_holds_after_a_reconnect_with_an_older_version(mqtt5, topic, qos):
+@pytest.mark.parametrize("how", ["reconnect", "older version", "takeover"])
+def test_no_local_holds_for_the_next_connection(mqtt5, topic, qos, how):
     client = mqtt5.connect("me", session_expiry=60)
+    client.publish(topic, b"before", qos)
     client.subscribe(topic, qos=qos, options=NO_LOCAL)
-    client.disconnect()
-    client = mqtt5.older("me", clean=False)
-    client.publish(topic, b"mine", qos)
+    if how != "takeover":
+        client.disconnect()
+    client = (mqtt5.older if how == "older version" else mqtt5.connect)("me", clean=False)
+    for size in (1, 1000):
+        client.publish(topic, b"x" * size, qos)
     client.expect_silence()
     mqtt5.connect("another").publish(topic, b"not mine", qos)
     client.receive(topic, b"not mine", qos)
@@ -47,8 +39,7 @@ def test_no_local_holds_after_a_reconnect_with_an_older_version(mqtt5, topic, qo
 
 @pytest.mark.spec("MQTT-3.8.3-3", "MQTT-3.3.4-2", of="5.0")
 def test_each_subscription_has_its_own_no_local(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(f"{topic}/+", qos=1, options=NO_LOCAL)
+    client = mqtt5.reader(f"{topic}/+", qos=1, options=NO_LOCAL)
     client.subscribe(f"{topic}/a")
     client.publish(f"{topic}/a", b"by the other filter", 1)
     client.receive(f"{topic}/a", b"by the other filter", 0)
@@ -78,8 +69,7 @@ def test_no_local_holds_for_the_clients_own_will(mqtt5, topic):
 @pytest.mark.parametrize("retain", [False, True])
 @pytest.mark.parametrize("qos", QOS)
 def test_retain_as_published(mqtt5, topic, qos, retain, options):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=qos, options=options)
+    client = mqtt5.reader(topic, qos=qos, options=options)
     client.publish(topic, b"x", qos, retain=retain)
     client.receive(topic, b"x", qos, retain=retain and options == AS_PUBLISHED)
     client.publish(topic, b"", retain=True)
@@ -90,8 +80,7 @@ def test_retain_as_published(mqtt5, topic, qos, retain, options):
 def test_retain_as_published_holds_for_queued_messages(mqtt5, topic):
     names = {"as published": AS_PUBLISHED, "not": 0}
     for name, options in names.items():
-        away = mqtt5.connect(name, session_expiry=60)
-        away.subscribe(topic, qos=1, options=options)
+        away = mqtt5.reader(topic, name=name, qos=1, options=options, session_expiry=60)
         away.disconnect()
     publisher = mqtt5.connect()
     publisher.publish(topic, b"kept", 1, retain=True)
@@ -130,8 +119,7 @@ def test_retain_handling(mqtt5, topic, handling, first, again):
     client.subscribe(topic, qos=1, options=handling)
     assert len(client.receive_all()) == first
     client.disconnect()
-    client = mqtt5.connect("me", clean=False)
-    client.subscribe(topic, qos=1, options=handling)
+    client = mqtt5.reader(topic, name="me", qos=1, options=handling, clean=False)
     assert len(client.receive_all()) == again
     publisher.publish(topic, b"live", 1)
     client.receive(topic, b"live", 1)
@@ -173,23 +161,10 @@ def test_options_differ_from_filter_to_filter(mqtt5, topic):
     assert found == {("0", 1, False), ("1", 0, False), ("2", 1, True)}
 
 
-@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
-@pytest.mark.parametrize("qos", QOS)
-@pytest.mark.parametrize("size", [1, 1000])
-def test_no_local_holds_after_a_takeover(mqtt5, topic, qos, size):
-    client = mqtt5.connect("me", session_expiry=60)
-    client.publish(topic, b"before", qos)
-    client.subscribe(topic, qos=1, options=NO_LOCAL)
-    client = mqtt5.connect("me", clean=False)
-    client.publish(topic, b"x" * size, qos)
-    client.expect_silence()
-
-
 @pytest.mark.config("qos2_delivery release")
 @pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
 def test_no_local_holds_for_messages_released_by_pubrel(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=2, options=NO_LOCAL)
+    client = mqtt5.reader(topic, qos=2, options=NO_LOCAL)
     client.publish(topic, b"mine", 2)
     client.expect_silence()
 
@@ -197,8 +172,7 @@ def test_no_local_holds_for_messages_released_by_pubrel(mqtt5, topic):
 @pytest.mark.config("upgrade_outgoing_qos true")
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_retain_as_published_with_upgrade_outgoing_qos(mqtt5, topic, version):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=1, options=AS_PUBLISHED)
+    client = mqtt5.reader(topic, qos=1, options=AS_PUBLISHED)
     sender = mqtt5.connect() if version == 5 else mqtt5.older(level=version)
     sender.publish(topic, b"kept", 0, retain=True)
     client.receive(topic, b"kept", 1, retain=True)

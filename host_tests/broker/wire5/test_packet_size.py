@@ -22,8 +22,7 @@ def publish_size(topic, payload, qos, properties=1):
 @OVER
 @pytest.mark.parametrize("qos", QOS)
 def test_a_message_that_is_too_large_is_not_sent(mqtt5, topic, qos, over):
-    small = mqtt5.connect(maximum_packet_size=100)
-    large = mqtt5.connect()
+    small, large = mqtt5.connect(maximum_packet_size=100), mqtt5.connect()
     room = 100 - publish_size(topic, b"", qos)
     for client in (small, large):
         client.subscribe(topic, qos=2)
@@ -40,8 +39,7 @@ def test_a_message_that_is_too_large_is_not_sent(mqtt5, topic, qos, over):
 @pytest.mark.parametrize("qos", QOS)
 def test_properties_count_in_the_packet_size(mqtt5, topic, qos, over):
     room = 100 - publish_size(topic, b"", qos, 1 + 3)
-    client = mqtt5.connect(maximum_packet_size=100)
-    client.subscribe(topic, qos=2)
+    client = mqtt5.reader(topic, qos=2, maximum_packet_size=100)
     publisher = mqtt5.connect()
     publisher.publish(topic, b"fits", qos, content_type="x" * (room - 4))
     publisher.publish(topic, b"fits", qos, content_type="x" * (room - 4 + over))
@@ -53,15 +51,13 @@ def test_properties_count_in_the_packet_size(mqtt5, topic, qos, over):
 @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
 def test_it_holds_for_retained_and_queued_messages(mqtt5, topic):
     publisher = mqtt5.connect()
-    away = mqtt5.connect("away", session_expiry=60)
-    away.subscribe(f"{topic}/+", qos=1)
+    away = mqtt5.reader(f"{topic}/+", name="away", qos=1, session_expiry=60)
     away.disconnect()
     for name, size in (("a", 10), ("b", 1000), ("c", 20)):
         publisher.publish(f"{topic}/{name}", b"x" * size, 1, retain=True)
     away = mqtt5.connect("away", clean=False, maximum_packet_size=100, receive_maximum=2)
     assert [len(message.payload) for message in away.receive_all()] == [10, 20]
-    new = mqtt5.connect(maximum_packet_size=100)
-    new.subscribe(f"{topic}/+", qos=1)
+    new = mqtt5.reader(f"{topic}/+", qos=1, maximum_packet_size=100)
     assert sorted(len(message.payload) for message in new.receive_all()) == [10, 20]
     for name in "abc":
         publisher.publish(f"{topic}/{name}", b"", retain=True)
@@ -103,27 +99,33 @@ def test_answers_fit_a_very_small_maximum(mqtt5, topic, size):
     client.expect_disconnect(0x94)
 
 
+SMALL = pytest.mark.config("limit tx_bytes 640")
+
+
 @pytest.mark.ours("mosquitto sends a larger SUBACK")
 @pytest.mark.spec("MQTT-3.1.2-24", of="5.0")
-def test_an_answer_larger_than_the_maximum_ends_the_connection(mqtt5, topic):
+@pytest.mark.parametrize(
+    ("terms", "most", "code"),
+    [({"maximum_packet_size": 30}, 25, 0x95), pytest.param({}, 634, 0x97, marks=SMALL)],
+    ids=["the client's maximum", "the outgoing buffer"],
+)
+def test_an_answer_that_is_too_large_ends_the_connection(mqtt5, topic, terms, most, code):
     """No filter of it is subscribed, and none unsubscribed."""
-    filters = [f"{topic}/{i}" for i in range(26)]
-    for answers in (25, 26):
-        for packet in (
-            codec.subscribe(9, *((name, 1) for name in filters[:answers])),
-            codec.unsubscribe(9, *filters[:answers]),
-        ):
-            client = mqtt5.connect("me", session_expiry=60, maximum_packet_size=30)
-            client.subscribe(filters[0], qos=1)
-            client.send(packet)
-            if answers == 25:
-                assert len(client.next().codes) == 25
-                continue
-            client.expect_disconnect(0x95)
-            client = mqtt5.connect("me", clean=False)
-            client.publish(filters[0], b"", 1)
-            client.publish(filters[1], b"", 1)
-            assert [m.topic for m in client.receive_all()] == filters[:1]
+    filters = [f"{topic}/{i}" for i in range(most + 1)]
+    client = mqtt5.connect(**terms)
+    assert client.request(*((name, 1) for name in filters[:most])) == (1,) * most
+    assert client.withdraw(*filters[:most]) == (0,) * most
+    for packet in (
+        codec.subscribe(9, *((name, 1) for name in filters)),
+        codec.unsubscribe(9, *filters),
+    ):
+        client = mqtt5.reader(filters[0], name="me", qos=1, session_expiry=60, **terms)
+        client.send(packet)
+        client.expect_disconnect(code)
+        client = mqtt5.connect("me", clean=False)
+        client.publish(filters[0], b"", 1)
+        client.publish(filters[1], b"", 1)
+        assert [m.topic for m in client.receive_all()] == filters[:1]
 
 
 @pytest.mark.ours("mosquitto calls an empty client id an unspecified error")
@@ -192,8 +194,7 @@ class TestMaximumOfTheBroker:
 @pytest.mark.parametrize("qos", [0, 1])
 def test_a_new_alias_does_not_make_a_message_too_large(mqtt5, topic, qos):
     most = 40
-    client = mqtt5.connect(maximum_packet_size=most, topic_alias_maximum=5)
-    client.subscribe(topic + "/#", qos=qos)
+    client = mqtt5.reader(topic + "/#", qos=qos, maximum_packet_size=most, topic_alias_maximum=5)
     publisher = mqtt5.connect()
     for size in range(most - 3, most + 1):
         name = f"{topic}/{size}"
@@ -217,8 +218,7 @@ def test_a_connack_above_the_maximum_becomes_a_short_refusal(mqtt5, most):
 @pytest.mark.ours("mosquitto sends a larger CONNACK")
 def test_a_connect_whose_connack_is_too_large_has_no_effect(mqtt5, topic):
     """No connection is taken over, no will published, no session created or discarded."""
-    witness = mqtt5.connect()
-    witness.subscribe(f"{topic}/will")
+    witness = mqtt5.reader(f"{topic}/will")
     older = mqtt5.connect("small", session_expiry=60, will=Will(f"{topic}/will", b"older"))
     older.subscribe(topic, qos=1)
     asked = {"will": Will(f"{topic}/will", b"refused"), "maximum_packet_size": 12}

@@ -39,8 +39,7 @@ EACH = pytest.mark.parametrize("properties", [pytest.param(p, id=name) for name,
 )  # fmt: skip
 @EACH
 def test_properties_reach_a_connected_client(mqtt5, topic, properties):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=2)
+    client = mqtt5.reader(topic, qos=2)
     for qos in QOS:
         client.publish(topic, b"x", qos, **properties)
         client.receive(topic, b"x", qos, **properties)
@@ -50,14 +49,11 @@ def test_properties_reach_a_connected_client(mqtt5, topic, properties):
 @EACH
 def test_properties_are_stored_with_their_message(mqtt5, topic, properties):
     """A retained message, a queued message, and a message that is sent again."""
-    away = mqtt5.connect("away", session_expiry=60)
-    away.subscribe(topic, qos=1)
+    away = mqtt5.reader(topic, name="away", qos=1, session_expiry=60)
     away.disconnect()
     publisher = mqtt5.connect()
     publisher.publish(topic, b"x", 1, retain=True, **properties)
-    late = mqtt5.connect()
-    late.subscribe(topic)
-    late.receive(topic, b"x", retain=True, **properties)
+    mqtt5.reader(topic).receive(topic, b"x", retain=True, **properties)
     away = mqtt5.connect("away", session_expiry=60, clean=False)
     away.expect_publish(topic, b"x", 1, **properties)
     away.drop()
@@ -67,8 +63,7 @@ def test_properties_are_stored_with_their_message(mqtt5, topic, properties):
 
 
 def test_each_message_has_only_its_own_properties(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=1)
+    client = mqtt5.reader(topic, qos=1)
     for properties in ({"content_type": "a"}, {}, {"user": (("b", "c"),)}, {}):
         client.publish(topic, b"x", 1, **properties)
         client.receive(topic, b"x", 1, **properties)
@@ -76,8 +71,7 @@ def test_each_message_has_only_its_own_properties(mqtt5, topic):
 
 def test_a_payload_that_is_no_utf_8_is_passed_on(mqtt5, topic):
     """A server may check it, and need not: the peer may refuse it."""
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=1)
+    client = mqtt5.reader(topic, qos=1)
     client.send(codec.publish(topic, b"\xff\xfe", 1, 9, payload_format=1))
     if mqtt5.is_peer:
         assert getattr(client.next(), "code", 0) in (0, 0x99)
@@ -89,8 +83,7 @@ def test_a_payload_that_is_no_utf_8_is_passed_on(mqtt5, topic):
 @pytest.mark.spec("MQTT-1.5.5-1", "MQTT-2.2.2-1", of="5.0")
 @pytest.mark.parametrize("size", [0, 1, 119, 120, 121, 127, 128, 16370, 16374, 16375, 16384])
 def test_properties_of_every_length_arrive(mqtt5, topic, size):
-    client = mqtt5.connect()
-    client.subscribe(topic, qos=2)
+    client = mqtt5.reader(topic, qos=2)
     for qos in QOS:
         for payload in (b"", b"x" * (200 - size % 200)):
             client.publish(topic, payload, qos, content_type="t" * size)

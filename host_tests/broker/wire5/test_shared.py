@@ -4,9 +4,9 @@ from itertools import chain
 
 import pytest
 
+from ..wire.refusals import refuse_filter
 from . import codec
 from .codec import NO_LOCAL, Ack
-from .refusals import refuse_filter
 
 QOS = [0, 1, 2]
 TAKEN = pytest.mark.ours("mosquitto takes every share name")
@@ -73,8 +73,7 @@ def test_each_member_has_its_own_qos(mqtt5, topic):
 
 
 def test_a_client_may_have_a_shared_and_a_plain_subscription(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(f"$share/group/{topic}", subscription_id=1)
+    client = mqtt5.reader(f"$share/group/{topic}", subscription_id=1)
     client.subscribe(topic, subscription_id=2)
     client.publish(topic)
     found = client.receive_all()
@@ -101,8 +100,7 @@ def test_a_member_that_unsubscribes_or_leaves_gets_no_more(mqtt5, topic):
 def test_a_shared_subscription_gets_no_retained_messages(mqtt5, topic):
     publisher = mqtt5.connect()
     publisher.publish(topic, b"kept", retain=True)
-    client = mqtt5.connect()
-    client.subscribe(f"$share/group/{topic}", qos=1)
+    client = mqtt5.reader(f"$share/group/{topic}", qos=1)
     client.expect_silence()
     publisher.publish(topic, b"", 1, retain=True)
     client.receive(topic, b"", 1)
@@ -172,8 +170,7 @@ def test_a_refused_message_goes_to_no_other_member(mqtt5, topic, qos):
 
 
 def test_a_shared_filter_is_no_topic(mqtt5, topic):
-    client = mqtt5.connect()
-    client.subscribe(f"$share/group/{topic}")
+    client = mqtt5.reader(f"$share/group/{topic}")
     client.publish(f"$share/group/{topic}", b"literally")
     client.expect_silence()
 
@@ -211,8 +208,12 @@ def test_shared_filters_of_every_form(mqtt5, filter_, topic):
     client.receive(f"{root}/{topic}")
 
 
-@pytest.mark.spec("MQTT-3.8.3-4", of="5.0")
-def test_no_local_on_a_shared_subscription_is_refused(mqtt5, topic):
+@pytest.mark.config("limit shares 0")
+@pytest.mark.ours("mosquitto's tables grow")
+@pytest.mark.spec("MQTT-3.2.2-17", "MQTT-3.9.3-1", of="5.0")
+def test_without_shares_a_shared_filter_has_0x9e(mqtt5, topic):
     client = mqtt5.connect()
-    client.send(codec.subscribe(1, (topic, 0), (f"$share/g/{topic}", NO_LOCAL)))
-    client.expect_disconnect(0x82)
+    assert client.connack.properties["shared_available"] == 0
+    wanted = ((f"$share/g/{topic}", 1), (f"{topic}/a", 1))
+    assert client.request(*wanted) == (0x9E, 1)
+    assert client.withdraw(*(name for name, _ in wanted)) == (0x11, 0)
