@@ -10,10 +10,10 @@ over TLS, WebSocket and both, and without the fast path.
 tests themselves on a broker we trust.
 """
 
-import contextlib
 import gc
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -156,9 +156,9 @@ class Brokers:
         return broker
 
     def stop(self) -> None:
-        with contextlib.ExitStack() as last:
-            for broker in self._running.values():
-                last.callback(broker.stop)
+        with ThreadPoolExecutor() as pool:
+            for done in [pool.submit(broker.stop) for broker in self._running.values()]:
+                done.result()
 
 
 @pytest.fixture(scope="session")

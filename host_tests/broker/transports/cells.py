@@ -59,7 +59,6 @@ TCP_ONLY = {
     ),
     "wire.test_large.test_a_reader_that_stops_loses_whole_qos_0_messages_only": "a relay reads on",
     "wire.test_many.test_2500_clients_connect_and_leave": "2,500 handshakes in a minute",
-    "wire.test_publishing_hooks": _ITS_BROKER,
     "wire.test_spec": "no client",
     "wire.test_will.test_what_came_before_a_reset_counts": "it resets TCP",
     "wire5.test_packet_size.TestMaximumOfTheBroker."

@@ -36,19 +36,12 @@ def test_sizes_around_the_buffers_arrive(mqtt, topic, size, qos):
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_the_largest_packet_arrives(mqtt, topic, qos):
+@pytest.mark.parametrize("own", [False, True], ids=["another client", "its own publisher"])
+def test_the_largest_packet_reaches(mqtt, topic, own, qos):
     subscriber = mqtt.reader(topic, qos=qos)
-    mqtt.connect().publish(topic, largest(topic, qos), qos)
+    (subscriber if own else mqtt.connect()).publish(topic, largest(topic, qos), qos)
     subscriber.receive(topic, largest(topic, qos), qos)
     subscriber.expect_silence()
-
-
-@pytest.mark.parametrize("qos", [0, 1])
-def test_the_largest_packet_reaches_its_own_publisher(mqtt, topic, qos):
-    client = mqtt.reader(topic, qos=qos)
-    client.publish(topic, largest(topic, qos), qos)
-    client.receive(topic, largest(topic, qos), qos)
-    client.expect_silence()
 
 
 @OURS

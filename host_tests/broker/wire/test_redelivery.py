@@ -61,37 +61,26 @@ def test_a_message_is_sent_again_at_each_reconnect_until_it_is_acknowledged(mqtt
 
 
 @EACH_VERSION
-@pytest.mark.spec("MQTT-4.3.3-1", "MQTT-4.4.0-1", "MQTT-2.3.1-6")
+@pytest.mark.spec("MQTT-4.3.3-1", "MQTT-4.4.0-1", "MQTT-4.6.0-1", "MQTT-2.3.1-6")
 @pytest.mark.spec("MQTT-4.3.3-5", "MQTT-4.3.3-6", "MQTT-4.4.0-1", of="5.0")
 def test_after_pubrec_only_the_pubrel_is_sent_again(mqtt, topic):
     subscriber, publisher = subscribed(mqtt, topic, 2)
-    publisher.publish(topic, b"open", 2)
-    packet_id = subscriber.expect_publish(topic, b"open", 2).packet_id
-    subscriber.send(codec.ack(codec.PUBREC, packet_id))
-    released = mqtt.codec.Ack(codec.PUBREL, packet_id)
-    subscriber.expect(released)
-    subscriber.drop()
-    subscriber = back(mqtt)
-    assert subscriber.next() == released
-    subscriber.send(codec.ack(codec.PUBCOMP, packet_id))
-    subscriber.drop()
-    back(mqtt).expect_silence()
-
-
-@pytest.mark.spec("MQTT-4.4.0-1", "MQTT-4.6.0-1", "MQTT-4.3.3-1")
-def test_publishes_and_pubrels_are_sent_again_together(mqtt, topic):
-    subscriber, publisher = subscribed(mqtt, topic, 2)
     for payload in (b"released", b"open", b"done"):
         publisher.publish(topic, payload, 2)
-    released, open_, done = subscriber.publishes()
+    released, opened, done = subscriber.publishes()
+    again = mqtt.codec.Ack(codec.PUBREL, released.packet_id)
     subscriber.send(codec.ack(codec.PUBREC, released.packet_id))
-    subscriber.expect(Ack(codec.PUBREL, released.packet_id))
+    subscriber.expect(again)
     subscriber.acknowledge(done)
     subscriber.drop()
     subscriber = back(mqtt)
-    subscriber.expect(Ack(codec.PUBREL, released.packet_id))
-    assert subscriber.expect_publish(topic, b"open", 2, dup=True).packet_id == open_.packet_id
+    assert subscriber.next() == again
+    subscriber.send(codec.ack(codec.PUBCOMP, released.packet_id))
+    message = subscriber.receive(topic, b"open", 2, dup=True)
+    assert message.packet_id == opened.packet_id
     subscriber.expect_silence()
+    subscriber.drop()
+    back(mqtt).expect_silence()
 
 
 @pytest.mark.spec("MQTT-2.3.1-4", "MQTT-4.3.2-1")
@@ -107,15 +96,6 @@ def test_a_new_message_does_not_take_an_id_that_is_in_use(mqtt, topic):
         assert subscriber.receive(topic, b"%d" % i, 1).packet_id != held
 
 
-@pytest.mark.spec("MQTT-4.4.0-1")
-def test_a_clean_connect_is_sent_nothing_again(mqtt, topic):
-    subscriber, publisher = subscribed(mqtt, topic, 1)
-    publisher.publish(topic, b"open", 1)
-    subscriber.expect_publish(topic, b"open", 1)
-    subscriber.drop()
-    mqtt.connect("sub", clean=True).expect_silence()
-
-
 @EACH_VERSION
 @pytest.mark.spec("MQTT-3.1.2-4", "MQTT-4.3.2-1")
 @pytest.mark.spec("MQTT-4.4.0-1", of="5.0")
@@ -129,35 +109,28 @@ def test_nothing_is_sent_again_while_the_connection_lasts(mqtt, topic):
     subscriber.expect_silence()
 
 
-@pytest.mark.ours("mosquitto 2 has no such timer")
-@pytest.mark.config("retry_interval 1")
-@pytest.mark.parametrize("level", [3, 4])
-def test_with_a_retry_interval_packets_are_sent_again_after_it(mqtt, topic, level):
-    subscriber = mqtt.reader(f"{topic}/1", name="sub", qos=1, level=level)
-    subscriber.subscribe(f"{topic}/2", qos=2)
-    publisher = mqtt.connect("pub")
-    publisher.publish(f"{topic}/1", b"one", 1)
-    publisher.publish(f"{topic}/2", b"two", 2)
-    one = subscriber.expect_publish(f"{topic}/1", b"one", 1)
-    two = subscriber.expect_publish(f"{topic}/2", b"two", 2)
-    subscriber.send(codec.ack(codec.PUBREC, two.packet_id))
-    subscriber.expect(Ack(codec.PUBREL, two.packet_id))
-    again = subscriber.receive(f"{topic}/1", b"one", 1, dup=True)
-    assert again.packet_id == one.packet_id
-    assert subscriber.next() == Ack(codec.PUBREL, two.packet_id)
-    subscriber.send(codec.ack(codec.PUBCOMP, two.packet_id))
-    subscriber.expect_silence()
-
-
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto 2 has no such timer")
 @pytest.mark.config("retry_interval 1")
 @pytest.mark.spec("MQTT-4.4.0-1", of="5.0")
-def test_a_retry_interval_is_for_older_versions_only(mqtt5, topic):
-    new, old = mqtt5.reader(topic, qos=1), mqtt5.older()
-    old.subscribe(topic, qos=1)
-    mqtt5.connect().publish(topic, b"x", 1)
-    for client in (old, new):
-        client.expect_publish(topic, b"x", 1)
-    old.expect_publish(topic, b"x", 1, dup=True)
+def test_with_a_retry_interval_packets_are_sent_again_to_older_versions(mqtt5, topic):
+    new, olds = mqtt5.reader(f"{topic}/+", qos=1), [mqtt5.older(level=level) for level in (3, 4)]
+    for old in olds:
+        assert old.request((f"{topic}/1", 1), (f"{topic}/2", 2)) == (1, 2)
+    publisher = mqtt5.connect()
+    publisher.publish(f"{topic}/1", b"one", 1)
+    publisher.publish(f"{topic}/2", b"two", 2)
+    assert len(new.publishes()) == 2
+    sent = []
+    for old in olds:
+        one = old.expect_publish(f"{topic}/1", b"one", 1)
+        two = old.expect_publish(f"{topic}/2", b"two", 2)
+        old.send(codec.ack(codec.PUBREC, two.packet_id))
+        old.expect(Ack(codec.PUBREL, two.packet_id))
+        sent.append((one.packet_id, two.packet_id))
+    for old, (one, two) in zip(olds, sent, strict=True):
+        assert old.receive(f"{topic}/1", b"one", 1, dup=True).packet_id == one
+        assert old.next() == Ack(codec.PUBREL, two)
+        old.send(codec.ack(codec.PUBCOMP, two))
+        old.expect_silence()
     new.expect_silence()
