@@ -1,8 +1,5 @@
 """A first start on a full medium: persistent sessions are refused, others are served."""
 
-import os
-
-from damage_case import FileDamageCase
 from full_media import OnDisk
 from journal_case import CONNACK, REFUSED, RESUMED, JournalCase
 from memory_medium import MemoryMedium
@@ -107,14 +104,6 @@ if not MICROPYTHON:  # a full littlefs has space for as little as this
             self.wait(11)
             self.assertFalse(self.broker.journal_full)
             self.assertGreater(len(self.disk.names["/j/f.reserve"].data), 1000)
-
-    class TestMode(FileDamageCase):
-        def test_the_journal_and_its_copy_are_readable_by_their_owner_only(self):
-            self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o600)  # noqa: PTH116
-            self.put(self.whole[:40] + bytes(9) + self.whole[49:])
-            self.start()
-            name = self.reports[0].split()[-1]
-            self.assertEqual(os.stat(name).st_mode & 0o777, 0o600)  # noqa: PTH116
 
 
 class TestStoredSession(JournalCase):
