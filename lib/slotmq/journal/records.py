@@ -26,7 +26,7 @@ MESSAGE_LAYOUT = const(">HBiBBH")
 MESSAGE_SIZE = const(11)
 DELIVERY = const(7)
 # slot, session, message, flags, group, identifier
-DELIVERY_LAYOUT = const(">HHHBHI")
+DELIVERY_LAYOUT = const(">HHHBHi")
 DELIVERY_SIZE = const(13)
 DELIVERY_RELEASED = const(8)
 DELIVERY_GONE = const(9)

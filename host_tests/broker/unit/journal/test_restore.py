@@ -3,39 +3,7 @@
 import packets5
 from invariants import broken
 from journal_case import RESUMED, JournalCase
-from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, publish, read_publish, subscribe
-from tables import came_by
-
-
-class TestFullTables(JournalCase):
-    limits = (("messages", 3),)
-
-    def test_a_slot_that_was_reused_in_a_turn_counts_once(self):
-        self.subscriber("reader", "q", 1).leave()
-        client = self.client("p")
-        client.send(b"".join([publish(f"r/{n}", b"old", retain=True) for n in range(3)]))
-        self.world.turn(3)
-        self.assertEqual(self.broker.messages.count[0], 3)
-        sent = publish("r/1", b"", retain=True) + publish("q", b"x", 1, 7)
-        self.ask(client, sent, ack(PUBACK, 7))
-        self.assertEqual(self.broker.messages.count[0], 3)
-        self.reboot()
-        self.assertEqual(self.broker.messages.count[0], 3)
-        self.assertEqual(self.receive("reader").messages, [(b"q", b"x", 1)])
-
-
-class TestSubscriptions(JournalCase):
-    def test_subscriptions_that_swapped_their_slots_in_one_turn(self):
-        client = self.client("s", clean=False)
-        for n, name in enumerate(("a", "b")):
-            self.ask(client, subscribe(n + 1, name, 1), b"\x90\x03\0" + bytes((n + 1, 1)))
-        gone = [b"\xa2\x05\0\x09\0\x01" + name for name in (b"b", b"a")]
-        client.send(gone[0] + gone[1] + subscribe(1, "b", 2) + subscribe(2, "c", 0))
-        self.world.turn(3)
-        tree = self.tree()
-        self.assertEqual(self.broker.subscriptions.count, 2)
-        self.reboot()
-        self.assertEqual(self.tree(), tree)
+from packets import PUBCOMP, PUBREC, PUBREL, ack, publish, read_publish
 
 
 class TestWaitsForPubrel(JournalCase):
@@ -121,70 +89,6 @@ class TestNoLongerWaitsForPubrel(JournalCase):
             self.assertEqual(self.messages(), [])
             self.assertEqual(self.broker.messages.count[0], 0)
             self.setUp()
-
-
-class TestVersion5(JournalCase):
-    def subscribe(self, client, name, options=1, properties=b""):
-        client.send(packets5.subscribe(1, name, options, properties))
-        self.world.turn(3)
-        self.assertEqual([data[0] for data in client.packets()], [0x90])
-
-    def test_a_delivery_with_several_subscription_identifiers(self):
-        client = self.client5("s")
-        self.subscribe(client, "t/#", 1, b"\x0b\x05")
-        self.subscribe(client, "t/a", 1, b"\x0b\x06")
-        client.leave()
-        publisher = self.client("p")
-        self.ask(publisher, publish("t/a", b"x", 1, 7), ack(PUBACK, 7))
-        self.reboot()
-        (sent,) = self.client5("s", 1).packets()
-        self.assertTrue(b"\x0b\x05" in sent and b"\x0b\x06" in sent)
-
-    def test_a_delivery_of_a_shared_subscription_whose_group_has_another_slot(self):
-        first = self.client5("first")
-        self.subscribe(first, "$share/g/t")
-        client = self.client5("s")
-        self.subscribe(client, "$share/h/t")
-        self.subscribe(client, "$share/i/t")
-        first.send(b"\xa2\x0f\0\x01\0\0\x0a$share/g/t")
-        self.world.turn(3)
-        client.leave()
-        publisher = self.client("p")
-        self.ask(publisher, publish("t", b"x", 1, 7), ack(PUBACK, 7))
-        groups = self.groups()
-        self.assertEqual(len(groups), 2)
-        self.broker.compact()
-        self.reboot()
-        self.assertEqual(self.groups(), groups)
-
-    def groups(self):
-        names = self.broker.five.shares.names
-        buf = bytearray(32)
-        found = []
-        for entry in range(self.broker.deliveries.slots):
-            group, _ = came_by(self.broker, entry)
-            if self.broker.deliveries.session[entry] != 0xFFFF:
-                found.append(bytes(buf[: names.read(group, buf, 0)]))
-        return found
-
-
-class TestOrder(JournalCase):
-    limits = (("deliveries", 8), ("queued", 4), ("inflight", 4))
-    settings = (("queue_qos0_messages", True),)
-
-    def test_deliveries_keep_their_order_with_qos_0_among_them(self):
-        other = self.client("other")
-        self.ask(other, subscribe(1, "o", 1), b"\x90\x03\0\1\1")
-        self.subscriber("reader", "t", 1).leave()
-        publisher = self.client("p")
-        for n in range(7):  # the next slots are the last one and the first ones
-            self.ask(publisher, publish("o", b"", 1, n + 1), ack(PUBACK, n + 1))
-            other.answer()
-            self.world.turn(3)
-        publisher.send(publish("t", b"a", 1, 1) + publish("t", b"b") + publish("t", b"c", 1, 2))
-        self.world.turn(3)
-        self.reboot()
-        self.assertEqual(self.payloads("reader"), [b"a", b"c"])
 
 
 class TestDropOldest(JournalCase):
