@@ -6,29 +6,25 @@ its proxy and its keys come from the machine's apt configuration, which apt itse
 unpacked programs are started through the unpacked loader and libraries, so they run on any Linux.
 """
 
-import os
 import platform
 import re
 import shutil
 import subprocess
 import tarfile
-import tempfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import cache, progress
 from ..errors import ToolError
-from .debian_archives import ARCHIVES
 from .retry import retry
 
 SUITE = "trixie"  # of all packages; the first release with MicroPython
 
 _CODENAMES = ("bullseye", "bookworm", "trixie", "forky", "duke", "sid")
 _ALIASES = ("oldstable", "stable", "testing", "unstable")  # also used by other archives
-_APT_HELPER = "/usr/lib/apt/apt-helper"  # checks the hash of what it fetches
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _INDEX = re.compile(r"'(?P<mirror>\S+?)/dists/(?P<suite>[^/\s]+)/main/binary-")
 
@@ -131,29 +127,12 @@ def mirror() -> str:
 def _fetch(packages: Sequence[str], arch: str, target: Path) -> None:
     state = target / ".apt"
     apt = _make_apt_state(state, arch)
-    try:
-        _download(packages, arch, apt)
-    except ToolError:
-        known = ARCHIVES.get((tuple(packages), arch))
-        if known is None:
-            raise
-        retry(lambda: _download_known(known, state / "archives"))
+    with progress.bar(f"fetching {' '.join(packages)} ({arch})"):
+        retry(lambda: _run(*apt, "update"))
+        retry(lambda: _run(*apt, "--download-only", "install", *packages))
     for package in sorted((state / "archives").glob("*.deb")):
         _run("dpkg", "-x", str(package), str(target))
     shutil.rmtree(state)
-
-
-def _download(packages: Sequence[str], arch: str, apt: Sequence[str]) -> None:
-    with progress.bar(f"fetching {' '.join(packages)} ({arch})") as reached:
-        retry(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
-        install = (*apt, "--download-only", "install", *packages)
-        retry(lambda: _follow(lambda percent: reached(50 + percent / 2), *install))
-
-
-def _download_known(known: Mapping[str, str], folder: Path) -> None:
-    for path, sha256 in known.items():
-        to = folder / path.rpartition("/")[2]
-        _run(_APT_HELPER, "download-file", f"{mirror()}/{path}", str(to), f"SHA256:{sha256}")
 
 
 def fetch_sources(packages: Sequence[str], target: Path) -> None:
@@ -163,23 +142,21 @@ def fetch_sources(packages: Sequence[str], target: Path) -> None:
     state = target / ".apt"
     apt = _make_apt_state(state, architecture().name, kind="deb-src")
     try:
-        with progress.bar(f"fetching the sources of {' '.join(packages)}") as reached:
-            retry(lambda: _follow(lambda percent: reached(percent / 2), *apt, "update"))
+        with progress.bar(f"fetching the sources of {' '.join(packages)}"):
+            retry(lambda: _run(*apt, "update"))
             source = (*apt, "source", "--download-only", *packages)
-            retry(lambda: _get(packages, source, target, lambda n: reached(50 + n / 2)))
+            retry(lambda: _get(packages, source, target))
     except (OSError, tarfile.TarError) as error:
         raise ToolError(f"cannot unpack the sources of {' '.join(packages)}: {error}") from None
     finally:
         shutil.rmtree(state)
 
 
-def _get(
-    packages: Sequence[str], source: Sequence[str], target: Path, reached: Callable[[float], None]
-) -> None:
+def _get(packages: Sequence[str], source: Sequence[str], target: Path) -> None:
     state = target / ".apt"
     reason = "the mirror does not have them"
     try:
-        _follow(reached, *source, cwd=state)
+        _run(*source, cwd=state)
     except ToolError as error:
         reason = str(error)
     for package in packages:
@@ -218,39 +195,14 @@ def _make_apt_state(state: Path, arch: str, kind: str = "deb") -> tuple[str, ...
     return "apt-get", "-qq", "-y", "-c", str(state / "apt.conf")
 
 
-def _run(*command: str) -> str:
+def _run(*command: str, cwd: Path | None = None) -> str:
     """Run the command; -> its output. ToolError: its first line with an error."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
     except FileNotFoundError:
         raise ToolError(f"{command[0]} is missing; it is part of Debian and Ubuntu") from None
     if done.returncode != 0:
-        raise _failed(command[0], done.stderr)
+        lines = done.stderr.splitlines()
+        complaints = [line for line in lines if line.startswith("E:")] or lines or ["failed"]
+        raise ToolError(f"{command[0]}: {complaints[0].removeprefix('E:').strip()}")
     return done.stdout
-
-
-def _follow(reached: Callable[[float], None], *command: str, cwd: Path | None = None) -> None:
-    """Run apt-get; call reached() with the percentage that it has fetched."""
-    status_in, status_out = os.pipe()
-    with os.fdopen(status_in) as lines, tempfile.TemporaryFile("w+") as errors:
-        status_to = ("-o", f"APT::Status-Fd={status_out}")
-        process = subprocess.Popen(
-            [*command, *status_to],
-            pass_fds=(status_out,),
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            cwd=cwd,
-        )
-        os.close(status_out)
-        for line in lines:
-            if line.startswith("dlstatus:"):
-                reached(float(line.split(":")[2]))
-        if process.wait() != 0:
-            errors.seek(0)
-            raise _failed(command[0], errors.read())
-
-
-def _failed(program: str, errors: str) -> ToolError:
-    complaints = [line for line in errors.splitlines() if line.startswith("E:")]
-    reason = (complaints or errors.splitlines() or ["failed"])[0]
-    return ToolError(f"{program}: {reason.removeprefix('E:').strip()}")

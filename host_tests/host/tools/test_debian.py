@@ -3,10 +3,7 @@
 apt reads its configuration from files of the test.
 """
 
-import hashlib
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,6 @@ import pytest
 from slotmq_tools import progress
 from slotmq_tools.errors import ToolError
 from slotmq_tools.fetch import debian, retry
-from slotmq_tools.fetch.debian_archives import ARCHIVES
 
 ONE_LINE = "deb [arch=amd64] http://mirror.example/debian bookworm main contrib\n"
 DEB822 = """\
@@ -25,14 +21,6 @@ Components: main
 """
 SECURITY = "deb http://security.example/debian-security bookworm-security main\n"
 THIRD_PARTY = "deb http://vendor.example/repository stable main\n"
-APT_GET = """\
-#!/bin/sh
-for last; do :; done
-case "$*" in
-*print-uris*) echo "'http://mirror.example/dists/trixie/main/binary-amd64/Packages'" ;;
-*) printf 'pmstatus:x:1:y\\ndlstatus:1:20.0:x\\ndlstatus:1:100.0:x\\n' >/dev/fd/${last##*=} ;;
-esac
-"""
 UNREACHABLE = "deb http://127.0.0.1:9/debian bookworm main\n"
 
 
@@ -156,57 +144,6 @@ def test_without_apt_the_error_names_it(
     monkeypatch.setenv("PATH", str(apt_sources))
     with pytest.raises(ToolError, match="apt-get is missing"):
         debian.unpack(["micropython"], debian.architecture(64))
-
-
-# A mirror whose index cannot be used, but whose archives can be fetched
-OUT_OF_STEP = """\
-#!/bin/sh
-case "$*" in
-*print-uris*) echo "'file:{pool}/dists/trixie/main/binary-amd64/Packages'" ;;
-*) echo 'E: Failed to fetch Packages.xz  File has unexpected size' >&2; exit 100 ;;
-esac
-"""
-
-
-@pytest.mark.parametrize("intact", [True, False])
-def test_if_the_index_cannot_be_used_archives_with_known_hashes_are_fetched(
-    intact: bool, apt_sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "one.deb").write_bytes(b"one" if intact else b"another")
-    for name, text in (
-        ("apt-get", OUT_OF_STEP.format(pool=tmp_path)),
-        ("dpkg", '#!/bin/sh\ncp "$2" "$3"\n'),
-    ):
-        (apt_sources / name).write_text(text)
-        (apt_sources / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(apt_sources), prepend=":")
-    known = {"one.deb": hashlib.sha256(b"one").hexdigest()}
-    monkeypatch.setitem(ARCHIVES, (("one",), "amd64"), known)
-    arch = debian.Architecture("amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2")
-    if intact:
-        assert (debian.unpack(["one"], arch).root / "one.deb").read_bytes() == b"one"
-    else:
-        with pytest.raises(ToolError, match=r"cannot fetch one .*Hash"):
-            debian.unpack(["one"], arch)
-
-
-def test_the_progress_bar_gets_percentages(
-    apt_sources: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, text in (("apt-get", APT_GET), ("dpkg", "#!/bin/sh\n")):
-        (apt_sources / name).write_text(text)
-        (apt_sources / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(apt_sources), prepend=":")
-    shown: list[object] = []
-
-    @contextmanager
-    def bar(label: str) -> Iterator[Callable[[float], None]]:
-        shown.append(label)
-        yield shown.append
-
-    monkeypatch.setattr(progress, "bar", bar)
-    debian.unpack(["one", "two"], debian.architecture(64))
-    assert shown == ["fetching one two (amd64)", 10.0, 50.0, 60.0, 100.0]
 
 
 def test_without_a_terminal_no_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
