@@ -196,18 +196,6 @@ def test_app_as_a_script_prints_what_the_relay_does(tmp_path: Path) -> None:
         example.end()
 
 
-def test_app_asyncio_as_a_script_executes_commands(tmp_path: Path) -> None:
-    example = as_script("app_asyncio", tmp_path)
-    try:
-        client = example.connect("client")
-        client.subscribe("app/done/+", qos=1)
-        client.publish("app/do/a", b"now", 1)
-        client.receive("app/done/a", b"now", 1)
-        client.sock.close()
-    finally:
-        example.end()
-
-
 def test_the_tests_of_a_client_pass_before_and_after(tmp_path: Path) -> None:
     """With Debian's mosquitto as the command `mosquitto` that test_before.py starts."""
     tests = shutil.copytree(EXAMPLES / "tests_of_a_client", tmp_path / "tests")

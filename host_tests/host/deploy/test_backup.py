@@ -29,51 +29,58 @@ def board() -> Any:
     return made
 
 
+def restored(folder: Path) -> dict[str, bytes]:
+    """The files that a fresh board gets of a backup."""
+    fresh: Any = FakeRepl()
+    assert backup.restore(fresh, folder) == [*fresh.files]
+    return fresh.files  # type: ignore[no-any-return]
+
+
+SAVED = {"/lib/mine.py": b"x", "/slotmq.conf": b"listener 1883\n"}
+
+
 def test_all_files_but_the_code_are_saved_and_restored(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
-    assert backup.save(board(), folder) == ["/lib/mine.py", "/slotmq.conf"]
+    assert backup.save(board(), folder) == [*SAVED]
+    assert json.loads((folder / backup_folder.LIST).read_text()) == {"files": [*SAVED]}
     assert folder.stat().st_mode & 0o77 == 0
     assert all(file.stat().st_mode & 0o77 == 0 for file in folder.rglob("*.conf"))
-    fresh: Any = FakeRepl()
-    assert backup.restore(fresh, folder) == ["/lib/mine.py", "/slotmq.conf"]
-    assert fresh.files == {
-        "/lib/mine.py": b"x",
-        "/slotmq.conf": b"listener 1883\n",
-    }
+    assert restored(folder) == SAVED
 
 
 def test_a_main_py_of_the_user_is_saved(tmp_path: Path) -> None:
     one = board()
     one.files["/slotmq_main.py"] = one.files["/main.py"]
     one.files["/main.py"] = USERS_MAIN
-    names = backup.save(one, tmp_path / "saved")
-    assert "/main.py" in names and "/slotmq_main.py" not in names
-    fresh: Any = FakeRepl()
-    backup.restore(fresh, tmp_path / "saved")
-    assert fresh.files["/main.py"] == USERS_MAIN
+    backup.save(one, tmp_path / "saved")
+    assert restored(tmp_path / "saved") == SAVED | {"/main.py": USERS_MAIN}
 
 
-def test_the_next_backup_replaces_the_old_one(tmp_path: Path) -> None:
+def test_the_next_backup_replaces_the_old_one_and_no_other_file(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     first = board()
     backup.save(first, folder)
+    (folder / "letter.txt").write_text("hello")
+    assert restored(folder) == SAVED
     del first.files["/lib/mine.py"]
     assert backup.save(first, folder) == ["/slotmq.conf"]
     assert not (folder / "lib/mine.py").exists()
+    assert (folder / "letter.txt").read_text() == "hello"
 
 
-def test_a_board_that_stops_answering_leaves_the_old_backup(tmp_path: Path) -> None:
-    folder = tmp_path / "saved"
-    first = board()
-    backup.save(first, folder)
-
+def test_a_board_that_stops_answering_leaves_the_old_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(_path: str) -> bytes:
         raise ToolError("pulled")
 
-    first.read = fails
+    folder = tmp_path / "saved"
+    first = board()
+    backup.save(first, folder)
+    monkeypatch.setattr(first, "read", fails)
     with pytest.raises(ToolError, match="pulled"):
         backup.save(first, folder)
-    assert backup.restore(FakeRepl(), folder) == ["/lib/mine.py", "/slotmq.conf"]  # type: ignore[arg-type]
+    assert restored(folder) == SAVED
 
 
 def test_a_folder_with_other_files_is_refused_unchanged(tmp_path: Path) -> None:
@@ -83,17 +90,6 @@ def test_a_folder_with_other_files_is_refused_unchanged(tmp_path: Path) -> None:
         backup.save(board(), tmp_path)
     assert tmp_path.stat().st_mode & 0o777 == 0o755
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
-
-
-def test_other_files_in_the_folder_are_neither_restored_nor_removed(tmp_path: Path) -> None:
-    folder = tmp_path / "saved"
-    backup.save(board(), folder)
-    (folder / "letter.txt").write_text("hello")
-    fresh: Any = FakeRepl()
-    backup.restore(fresh, folder)
-    assert "/letter.txt" not in fresh.files
-    backup.save(board(), folder)
-    assert (folder / "letter.txt").read_text() == "hello"
 
 
 @pytest.mark.parametrize(
@@ -118,12 +114,6 @@ def test_a_folder_that_is_no_complete_backup_is_not_restored(
     with pytest.raises(ToolError, match=complaint):
         backup.restore(fresh, folder)
     assert fresh.files == {}
-
-
-def test_the_list_contains_the_saved_files(tmp_path: Path) -> None:
-    backup.save(board(), tmp_path / "saved")
-    found = json.loads((tmp_path / "saved" / backup_folder.LIST).read_text())
-    assert found == {"files": ["/lib/mine.py", "/slotmq.conf"]}
 
 
 def test_erase_removes_all_files() -> None:
@@ -154,22 +144,16 @@ class TestDiskErrors:
                 file.write_bytes(content)
 
             monkeypatch.setattr(backup_folder, "_write_synced", write_down)
-            fresh: Any = FakeRepl()
             if writes == 3:
                 backup.save(later, folder)
-                backup.restore(fresh, folder)
-                assert fresh.files["/slotmq.conf"] == b"listener 1999\n"
             else:
                 with pytest.raises(ToolError, match="No space left"):
                     backup.save(later, folder)
                 assert sorted(each.name for each in folder.iterdir()) == [
                     *("lib", "slotmq-backup.json", "slotmq.conf")
                 ]
-                backup.restore(fresh, folder)
-                assert fresh.files == {
-                    "/lib/mine.py": b"x",
-                    "/slotmq.conf": b"listener 1883\n",
-                }
+            changed = {"/slotmq.conf": b"listener 1999\n"} if writes == 3 else {}
+            assert restored(folder) == SAVED | changed
 
     def test_an_interrupted_replacement_is_finished_by_the_next_command(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -190,12 +174,7 @@ class TestDiskErrors:
                 patched.setattr(Path, "replace", cut)
                 with pytest.raises(ToolError, match="Input/output error"):
                     backup.save(later, folder)
-            fresh: Any = FakeRepl()
-            backup.restore(fresh, folder)
-            assert fresh.files == {
-                "/new.py": b"n",
-                "/slotmq.conf": b"listener 1999\n",
-            }
+            assert restored(folder) == {"/new.py": b"n", "/slotmq.conf": b"listener 1999\n"}
             assert not (folder / backup_folder.NEXT).exists()
             assert not (folder / "lib").exists()
             backup.save(board(), folder)  # for the next round
@@ -234,8 +213,5 @@ def test_a_file_becomes_a_folder_and_back(tmp_path: Path) -> None:
     other.files["/thing/inside"] = b"in a folder"
     for each in (one, other, one):
         backup.save(each, tmp_path / "saved")
-        fresh: Any = FakeRepl()
-        backup.restore(fresh, tmp_path / "saved")
-        assert [fresh.files[name] for name in fresh.files if "thing" in name] == [
-            content for name, content in each.files.items() if "thing" in name
-        ]
+        found = {name: text for name, text in each.files.items() if "thing" in name}
+        assert restored(tmp_path / "saved") == SAVED | found

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from slotmq_dev.bench.pipeline import Publisher, Subscriber
 from slotmq_dev.bench.pipelined import Shape
 from slotmq_dev.bench.results import CPYTHON, TARGETS, Cell, Results, judged, medians, number
 from slotmq_dev.bench.workloads import WORKLOADS
+from slotmq_dev.peers import valgrind
 from slotmq_tools import codec
 from slotmq_tools.errors import ToolError
 
@@ -332,3 +334,17 @@ def test_a_stopped_process_finds_all_bytes_at_once() -> None:
             for _ in range(2):
                 os.write(child.stdin.fileno(), b"12345")
         assert child.stdout.read() == b"10\n"
+
+
+def test_valgrind_counts_instructions(tmp_path: Path) -> None:
+    command, environment = valgrind.command()
+    options = ["--tool=callgrind", f"--callgrind-out-file={tmp_path}/out"]
+    answer = subprocess.run(
+        [*command, *options, "/bin/true"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    counted = answer.stderr.rpartition("Collected :")[2].split()[0]
+    assert int(counted) > 1000

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from slotmq_dev import clients
-from slotmq_dev.peers import mosquitto
-from slotmq_tools.errors import ToolError
 from slotmq_tools.ports import free_port
 
 from ...support.program import Start
@@ -31,16 +29,3 @@ def test_a_published_message_is_received(
     received = subprocess.check_output([subscribe, *own, "-v", "-C", "1", "-W", "20"], text=True)
     assert received == "room/1/a b 21.5\n"
     run.stop()
-
-
-def test_an_error_of_the_fetch_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse() -> list[str]:
-        raise ToolError("no mirror")
-
-    monkeypatch.setattr(sys, "argv", ["clients", str(tmp_path)])
-    monkeypatch.setattr(mosquitto, "publish", refuse)
-    assert clients.main() == 1
-    assert capsys.readouterr().err == "slotmq: no mirror\n"
-    assert not list(tmp_path.iterdir())
