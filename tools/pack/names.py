@@ -146,7 +146,7 @@ SOURCES = {
     "platform.ondemand.borrow": "borrow()",
     "platform.ondemand.forget": "",
     "platform.ondemand.log_event": "log_event()",
-    "protocol.connect._read_payload": "_PAYLOAD",
+    "protocol.connect.read_payload": "_PAYLOAD",
     "recorder.interceptor.record_event": "record_event()",
     "recorder.segments.look": "_TABLES",
     "recorder.start._setting": "DEFAULTS",

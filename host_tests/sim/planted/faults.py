@@ -135,16 +135,16 @@ FAULTS = (
     Fault(
         "a refused CONNECT takes over the session",
         "protocol/open_session.py",
-        "    will = _NONE\n",
-        "    if old != _NONE:\n        broker.end(old, _TAKEN_OVER)\n"
-        "        lifecycle.detach(broker, old)\n    will = _NONE\n",
+        "    flags = fields.flags >> 2",
+        "    if fields.old != _NONE:\n        broker.end(fields.old, _TAKEN_OVER)\n"
+        "        lifecycle.detach(broker, fields.old)\n    flags = fields.flags >> 2",
         first=900,
     ),
     Fault(
         "Session Present is missing",
         "protocol/open_session.py",
-        "        present = 1",
-        "        present = 0",
+        "        fields.present = 1",
+        "        fields.present = 0",
     ),
     Fault(
         "the will is sent in spite of DISCONNECT",

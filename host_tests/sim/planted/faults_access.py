@@ -61,7 +61,7 @@ FAULTS = (
     Fault(
         "a session that comes back keeps what was sent and may not be read",
         "protocol/open_session.py",
-        "        if broker.acl and present:",
+        "        if broker.acl and fields.present:",
         "        if False:",
         600,
     ),

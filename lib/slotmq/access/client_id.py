@@ -3,15 +3,13 @@
 # may allocate.
 from slotmq.platform.runtime import const
 
-_NOT_AUTHORIZED = const(5)
+_REFUSE_USER = const(0x0587)  # a refusal, as in protocol/connect.py
 
 
 def handle(broker, conn, fields):
-    """Set fields.client_id; 0 or a return code. The program's own clients keep theirs."""
+    """Set fields.client_id; 0 or a refusal."""
     settings = broker.settings
     option = broker.conns.option
-    if broker.conns.source[conn] is None:
-        return 0
     if option(conn, "use_username_as_clientid", settings.use_username_as_clientid):
         fields.client_id = name = fields.user_name
         # Of a client that has logged in by AUTH or with a certificate, that name counts, and
@@ -20,10 +18,10 @@ def handle(broker, conn, fields):
         if not name or not name[1] or is_other:
             fields.client_id = None
             fields.why = b"no user name for its client id"
-            return _NOT_AUTHORIZED
+            return _REFUSE_USER
     client_id = fields.read(fields.client_id)
     client_id = client_id or option(conn, "auto_id_prefix", settings.auto_id_prefix)
     if not client_id.startswith(settings.clientid_prefixes):
         fields.why = b"clientid_prefixes"
-        return _NOT_AUTHORIZED
+        return _REFUSE_USER
     return 0

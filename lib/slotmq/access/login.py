@@ -36,11 +36,10 @@ _FIRST_WAIT = const(5)
 _LONGEST_WAIT = const(600)
 _FORGET = const(600)
 _DOUBLINGS = const(9)
-# Return codes of CONNACK, and reason codes of version 5
-_UNAVAILABLE = const(3)
-_BAD_LOGIN = const(4)
-_NOT_AUTHORIZED = const(5)
-_BUSY = const(0x89)
+# Refusals, as in protocol/connect.py
+_REFUSE_BUSY = const(0x0389)
+_REFUSE_LOGIN = const(0x0486)
+_REFUSE_USER = const(0x0587)
 # Fields of a row of Users.waiting
 _JOB_CONN = const(0)
 _JOB_REST = const(2)
@@ -52,20 +51,20 @@ _JOB_ROUND = const(7)
 
 
 def check(broker, conn, fields):
-    """0: the client may come in as far as the file says; -1: it waits; else a return code."""
+    """0: the client may come in as far as the file says; -1: it waits; else a refusal."""
     users = broker.users
     users.of_conn[conn] = _NONE
     if fields.user_name is None:
         if broker.conns.option(conn, "allow_anonymous", broker.settings.allow_anonymous):
             return 0
         fields.why = b"no user name"
-        return _NOT_AUTHORIZED
+        return _REFUSE_USER
     name = fields.read(fields.user_name)
     password = fields.read(fields.password)
     if not password:
         fields.why = b"no password"
         users.refused += 1
-        return _BAD_LOGIN
+        return _REFUSE_LOGIN
     slot = users.find(name)
     right = _known(users, name, password)
     if right:
@@ -76,10 +75,10 @@ def check(broker, conn, fields):
         users.refused += 1
         fields.why = b"unknown user" if slot == _NONE else b"wrong password"
         _add(users, broker.now, _OF_WRONG, users.seal(name, password), 0)  # the newest again
-        return _BAD_LOGIN
+        return _REFUSE_LOGIN
     fields.why = must_wait(broker, conn, name)
     if fields.why:
-        return _BUSY if fields.level == 5 else _UNAVAILABLE
+        return _REFUSE_BUSY
     _wait_in_line(users, [conn, b"", 0, name, password, None, _address(broker, conn), 0])
     broker.conns.state[conn] = _VERIFYING
     broker.turn_soon = 1

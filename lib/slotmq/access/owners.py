@@ -70,15 +70,14 @@ class Owners:
 
     def take(self, broker, conn, fields):
         """The user of a client that connects: a slot, one of the numbers above, or NONE."""
-        is_own = hasattr(broker.conns.stream[conn], "publish")  # as in protocol/open_session.py
         name = fields.user or fields.read(fields.user_name)
         users = broker.users
-        if users and not (is_own or fields.user or broker.may_connect):
+        if users and not (fields.trusted or fields.user or broker.may_connect):
             # A listener without a password_file has not checked the name.
             name = name if users.of_conn[conn] != _NONE else None
         if name:
             return self.add(name)
-        return _PROGRAM if is_own else _ANONYMOUS
+        return _PROGRAM if fields.trusted else _ANONYMOUS
 
     def set(self, session, user, client_id):
         """From now on the session is this user's; -> was it not before?"""

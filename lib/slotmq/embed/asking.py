@@ -6,6 +6,9 @@
 # of the program itself.
 from slotmq.platform import heap, ondemand
 
+# What a hook says, a return code of version 3, as in protocol/connect.py
+_REFUSALS = (0, 0x0184, 0x0285, 0x0388, 0x0486, 0x0587)
+
 
 def peer(broker, conn, fields=None):
     """(user name, address) of a connection; fields: of a CONNECT that is not accepted yet."""
@@ -15,9 +18,8 @@ def peer(broker, conn, fields=None):
         user = user.encode()
     if fields:
         user = fields.user or fields.read(fields.user_name)
-    stream = broker.conns.stream[conn]
-    if hasattr(stream, "publish"):  # as in protocol/open_session.py
-        return stream.user, None
+    if broker.conns.is_own(conn):
+        return broker.conns.stream[conn].user, None
     return user, ondemand.take("status.log_connections", broker.now).address(broker, conn)[0]
 
 
@@ -39,11 +41,12 @@ def answer(broker, hook, *args):
 
 
 def may_connect(broker, conn, fields):
-    """A return code for CONNECT; after SCRAM, with the name that it has proved."""
+    """0 or a refusal of CONNECT; after SCRAM, with the name that it has proved."""
     args = (fields.read(fields.client_id), fields.user, None)
     if fields.user is None:
         args = args[:1] + (fields.read(fields.user_name), fields.read(fields.password))
-    return _ask(broker, conn, broker.may_connect, args, fields)
+    code = _ask(broker, conn, broker.may_connect, args, fields) or 0
+    return 0x0500 | code if code & 0x80 else _REFUSALS[min(code, 5)]
 
 
 def may_publish(broker, conn, fields):

@@ -49,22 +49,12 @@ def client(broker, client_id="", clean=True, will=None, user=None):
 
 
 def _open(one, packet):
-    # A client of the program itself needs no authentication.
-    broker = one.interceptor.broker
-    s = broker.settings
-    asked = broker.may_connect, broker.users
-    before = s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive
-    broker.may_connect = broker.users = None
-    s.allow_anonymous = s.allow_zero_length_clientid = True
-    s.max_keepalive = 65535
     code = -1
     try:
         code = one.request(packet)
     finally:
         if code == -1:
-            broker.end(one.conn, _LOST)  # else its slot would wait for a CONNECT
-        broker.may_connect, broker.users = asked
-        s.allow_anonymous, s.allow_zero_length_clientid, s.max_keepalive = before
+            one.interceptor.broker.end(one.conn, _LOST)  # else its slot would wait for a CONNECT
     if code:
         raise OSError(_EMFILE, "full: limit connections, sessions, messages")
 

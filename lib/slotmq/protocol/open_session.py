@@ -1,6 +1,6 @@
-# open_session.py - the last steps of CONNECT: take over the client's older connection, create or
-# resume its session, store its will, send CONNACK; or refuse it. Called by
-# protocol/connect.py. The control plane: may allocate and free.
+# open_session.py - the last steps of CONNECT, OPENING: take over the client's older connection,
+# create or resume its session, store its will, send CONNACK; and go_through(), which goes through
+# steps and refuses. See protocol/connect.py. The control plane: may allocate and free.
 from slotmq.delivery import lifecycle
 from slotmq.delivery.outgoing import put_ack
 from slotmq.fast import store, unref
@@ -13,101 +13,215 @@ _CONNACK = const(0x20)
 _CONNECTED = const(2)
 _ENDING = const(3)
 _FIVE = const(4)
+_OK = const(0)
+_MALFORMED = const(2)
+_PROTOCOL = const(3)
 _REFUSED = const(5)
 _TAKEN_OVER = const(7)
+_WAITS = const(14)
 _ACCEPTED = const(15)
 _NOTICE = const(4)
 _QUOTA_MOST = const(0)
 _QUOTA_CONNECTED = const(2)
-_BAD_CLIENT_ID = const(2)
-_UNAVAILABLE = const(3)
-_QUOTA = const(0x97)
+_LATER = const(-1)  # of a step: a password is being computed; below: AUTH was sent
+# Refusals, as in protocol/connect.py
+_MALFORMED_PACKET = const(0x81)
+_REFUSE_ID = const(0x0285)
+_REFUSE_FULL = const(0x0388)
+_REFUSE_QUOTA = const(0x0397)
 _CLEAN = const(2)
 _UNDER_WAY = const(20)  # mosquitto drops more QoS 2 messages, and version 3 has no word for that
 _COUNTED = const(7)  # a level: version 3 with receive_max
 _WILL = const(4)
 
 
-def open_session(broker, conn, buf, fields):
-    """Accept the client, if there is space for it; a result."""
-    ids, off, n = _client_id(broker, conn, buf, fields)
+def go_through(steps, broker, conn, fields):
+    """Go through steps of CONNECT, up to a refusal; a result."""
+    for step in steps:
+        refusal = step(broker, conn, fields)
+        if refusal > 0:
+            return refuse(broker, conn, refusal, fields)
+        if refusal:
+            return _WAITS if refusal == _LATER else _OK
+    return _ACCEPTED
+
+
+def refuse(broker, conn, refusal, fields):
+    """Send CONNACK with the refusal's code, if the version has one, and disconnect."""
     if fields.v5:
-        code = fields.v5.prepare(broker, conn, fields)
-        if code:
-            return refuse(broker, conn, code, fields)
+        code = fields.v5.refuse(broker, conn, refusal & 0xFF)
+    else:
+        code = refusal >> 8
+        if not code:
+            return _MALFORMED if refusal == _MALFORMED_PACKET else _PROTOCOL
+        put_ack(broker, conn, _CONNACK, code)
+    if broker._log_mask & _NOTICE:
+        ondemand.log_event(broker, "refused", conn, (code, fields))
+    return _REFUSED
+
+
+def _full(fields, what, refusal=_REFUSE_FULL):
+    # The refusal, if there is too little of something.
+    fields.full = what
+    return refusal
+
+
+def name_client(broker, conn, fields):
+    """The client id; if it is empty, one is assigned [3.1.3-6]."""
+    fields.name = fields.read(fields.client_id)
+    prefix = broker.conns.option(conn, "auto_id_prefix", broker.settings.auto_id_prefix)
+    while not fields.name:
+        broker.auto_id += 1
+        name = b"%s%08x" % (prefix, broker.auto_id)
+        if broker.sessions.find(name, 0, len(name)) == _NONE:
+            fields.name = fields.assigned = name
+    return 0
+
+
+def prepare_answer(broker, conn, fields):
+    """In version 5: a client that accepts no CONNACK of its size is refused."""
+    return fields.v5.prepare(broker, conn, fields) if fields.v5 else 0
+
+
+def note_user(broker, conn, fields):
+    """The user, for log and hooks."""
     user = broker._log_mask & _NOTICE and fields.read()
     if getattr(broker._hooks, "with_peer", False):
         user = fields.user or fields.read(fields.user_name)
     source = broker.conns.source[conn]
     if user and source:
         broker.conns.source[conn] = [source, user]
+    return 0
+
+
+def find_session(broker, conn, fields):
+    """The session of this client id, which may be that of a bridge."""
     sessions = broker.sessions
-    session = sessions.find(ids, off, n)
+    fields.session = session = sessions.find(fields.name, 0, len(fields.name))
+    fields.old = sessions.conn[session] if session != _NONE else _NONE
     bridges = broker.bridges
-    if bridges and bridges.used(session) and not hasattr(broker.conns.stream[conn], "publish"):
-        return refuse(broker, conn, _BAD_CLIENT_ID, fields)
-    if broker.journal_full and _needs_journal(broker, fields, session):
-        return refuse(broker, conn, _UNAVAILABLE, fields, b"space in the journal")
-    old = _older(broker, session)
-    owners = broker.owners
-    if owners:
-        fields.owner = owners.take(broker, conn, fields)
-        if fields.owner == _NONE:
-            code = _QUOTA if fields.v5 else _UNAVAILABLE
-            return refuse(broker, conn, code, fields, b"users, or client_id_bytes for the name")
-    if old != _NONE and not _gives_way(broker, conn, old, fields):
-        return refuse(broker, conn, _BAD_CLIENT_ID, fields)
-    if _is_full(broker, conn, old):
-        for i in range(broker.ending_count):  # their sessions are free for others then
-            lifecycle.detach(broker, broker.ending[i])
-        session = sessions.find(ids, off, n)
-        old = _older(broker, session)
-        if _is_full(broker, conn, old):
-            broker.conns.refused += 1
-            return refuse(broker, conn, _UNAVAILABLE, fields, b"connections")
-    will = _NONE
+    return _REFUSE_ID if bridges and bridges.used(session) and not fields.trusted else 0
+
+
+def check_journal(broker, conn, fields):
+    """A full journal takes no new row, of a will or of a session that stays. That is counted."""
+    if not broker.journal_full:
+        return 0
+    session = fields.session
     if fields.flags & _WILL:
-        will = _store_will(broker, buf, fields)
-        if will == _NONE:
-            text = b"messages or topic_bytes for the will"
-            return refuse(broker, conn, _UNAVAILABLE, fields, text)
-    present = 0  # CONNACK's Session Present, or -reason code if there is no slot
-    if old != _NONE:
-        if sessions.clean[session] and not (_may_come(broker, fields) or _evict(broker)):
+        broker.messages.refused += 1
+    elif _stays(fields) and (session == _NONE or broker.sessions.clean[session]):
+        broker.sessions.refused += 1
+    else:
+        return 0
+    return _full(fields, b"space in the journal")
+
+
+def find_owner(broker, conn, fields):
+    """The user that the session belongs to."""
+    if broker.owners:
+        fields.owner = broker.owners.take(broker, conn, fields)
+        if fields.owner == _NONE:
+            what = b"users, or client_id_bytes for the name"
+            return _full(fields, what, _REFUSE_QUOTA if fields.v5 else _REFUSE_FULL)
+    return 0
+
+
+def check_older(broker, conn, fields):
+    """May the older connection be taken over? Not by another user; nor may a client of the network
+    take over one of the program itself."""
+    old = fields.old
+    if old == _NONE or broker.conns.state[old] == _ENDING:
+        return 0
+    is_same = fields.trusted or not broker.conns.is_own(old)
+    is_same = is_same and not _is_anothers(broker, broker.conns.session[old], fields)
+    return 0 if is_same else _REFUSE_ID
+
+
+def check_space(broker, conn, fields):
+    """Is there space for one more connection that has a session?"""
+    if _has_space(broker, conn, fields.old):
+        return 0
+    for i in range(broker.ending_count):  # their sessions are free for others then
+        lifecycle.detach(broker, broker.ending[i])
+    find_session(broker, conn, fields)
+    if _has_space(broker, conn, fields.old):
+        return 0
+    broker.conns.refused += 1
+    return _full(fields, b"connections")
+
+
+def store_will(broker, conn, fields):
+    """The will in a message slot."""
+    if not fields.flags & _WILL:
+        return 0
+    flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
+    if fields.v5:
+        msg = fields.v5.store_will(broker, fields, flags)
+    else:
+        topic = fields.will_topic + fields.will_message
+        msg = store(broker.tables, fields.buf, *topic, flags)
+    if msg == _NONE:
+        broker.messages.refused += 1
+        return _full(fields, b"messages for the will")
+    fields.will = msg
+    return 0
+
+
+def take_session(broker, conn, fields):
+    """Attach the session of the client id, an old one or a new one."""
+    sessions = broker.sessions
+    refusal = 0
+    if fields.old != _NONE:
+        if sessions.clean[fields.session] and not (_may_come(broker, fields) or _evict(broker)):
             sessions.refused += 1  # no slot for a session that stays in place of a clean one
-            present = -_QUOTA
+            refusal = _REFUSE_QUOTA
         else:  # nothing can refuse it now: end the older connection, publish its will [3.1.4-2]
-            broker.end(old, _TAKEN_OVER)
-            lifecycle.detach(broker, old)
-    present = present or _take_session(broker, conn, ids, off, n, fields)
-    if present < 0:
-        if will != _NONE:
-            unref(broker.tables, will)
-        text = b"sessions" if _may_come(broker, fields) else b"persistent sessions"
-        return refuse(broker, conn, -present if fields.v5 else _UNAVAILABLE, fields, text)
-    return _accept(broker, conn, fields, will, present)
+            broker.end(fields.old, _TAKEN_OVER)
+            lifecycle.detach(broker, fields.old)
+    if refusal or not _attach(broker, conn, fields):
+        if fields.will != _NONE:
+            unref(broker.tables, fields.will)
+        what = b"sessions" if _may_come(broker, fields) else b"persistent sessions"
+        return _full(fields, what, _REFUSE_QUOTA if fields.v5 else _REFUSE_FULL)
+    return 0
 
 
-def _accept(broker, conn, fields, will, present):
-    # The session is there: CONNACK.
+def accept(broker, conn, fields):
+    """The session is there: CONNACK."""
     session = broker.conns.session[conn]
-    broker.sessions.will[session] = will
+    broker.sessions.will[session] = fields.will
     broker.conns.state[conn] = _CONNECTED
     broker.conns.keep_alive_timeout[conn] = fields.keep_alive * 15  # 1.5 times [3.1.2-24]
     if fields.v5:
         if fields.method:
             broker.conns.state[conn] = _FIVE
-        fields.v5.opened(broker, conn, fields, present)
+        fields.v5.opened(broker, conn, fields)
     else:
         if broker.five:
             broker.five.packet_max[conn] = 0  # of the client that had this slot before
             broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.kind)
             if fields.kind:
                 _bound_window(broker, conn)
-        put_ack(broker, conn, _CONNACK, present << 8 if fields.level > 3 else 0)
+        put_ack(broker, conn, _CONNACK, fields.present << 8 if fields.level > 3 else 0)
     if broker._log_mask & _NOTICE:
         ondemand.log_event(broker, "connected", conn, fields)
-    return _ACCEPTED
+    return 0
+
+
+OPENING = (
+    name_client,
+    prepare_answer,
+    note_user,
+    find_session,
+    check_journal,
+    find_owner,
+    check_older,
+    check_space,
+    store_will,
+    take_session,
+    accept,
+)
 
 
 def _bound_window(broker, conn):
@@ -119,82 +233,40 @@ def _bound_window(broker, conn):
     broker.five.receive_max[conn] = window
 
 
-def _needs_journal(broker, fields, session):
-    # Would this CONNECT need a new row, of a will or of a session that stays? Counted as refused.
-    if fields.flags & _WILL:
-        broker.messages.refused += 1
-        return True
-    if _stays(fields) and (session == _NONE or broker.sessions.clean[session]):
-        broker.sessions.refused += 1
-        return True
-    return False
-
-
 def _stays(fields):
     # Does the client ask for a session that outlives its connection?
     return fields.expiry if fields.v5 else not fields.flags & _CLEAN
 
 
-def _store_will(broker, buf, fields):
-    topic, topic_len = fields.will_topic
-    payload, size = fields.will_message
-    flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
-    msg = _NONE
-    if topic_len > broker.limits.topic_bytes:
-        pass
-    elif fields.v5:
-        msg = fields.v5.store_will(broker, buf, fields, flags)
-    else:
-        msg = store(broker.tables, buf, topic, topic_len, payload, size, flags)
-    if msg == _NONE:
-        broker.messages.refused += 1
-    return msg
-
-
-def _client_id(broker, conn, buf, fields):
-    # -> (buffer, offset, length) of the client id; if it is empty, one is assigned [3.1.3-6].
-    off, n = fields.client_id
-    if n:
-        return buf, off, n
-    prefix = broker.conns.option(conn, "auto_id_prefix", broker.settings.auto_id_prefix)
-    while True:
-        broker.auto_id += 1
-        name = b"%s%08x" % (prefix, broker.auto_id)
-        if broker.sessions.find(name, 0, len(name)) == _NONE:
-            fields.assigned = name
-            return name, 0, len(name)
-
-
-def _take_session(broker, conn, ids, off, n, fields):
-    """Attach the session of a client id. -> 1: it was there before; 0: it is new; -reason code:
-    there is no slot."""
+def _attach(broker, conn, fields):
+    # Attach the session of the client id; False: there is no slot for a new one.
     sessions = broker.sessions
+    name = fields.name
     clean = fields.flags & _CLEAN
-    session = sessions.find(ids, off, n)
-    present = 0
+    session = sessions.find(name, 0, len(name))
     if session == _NONE:
-        session = _new_session(broker, ids, off, n, fields)
+        session = _new_session(broker, fields)
         if session == _NONE:
-            return -_QUOTA
+            return False
     elif clean or _is_anothers(broker, session, fields):
         lifecycle.discard_state(broker, session)
     else:
-        present = 1
+        fields.present = 1
     sessions.clean[session] = 1 if clean else 0
     senders = broker.subscriptions.routes.senders
     if senders:
         senders.remove(conn)  # what the client before it on this connection's slot was allowed
     lifecycle.attach(broker, conn, session)
     if broker.owners:
-        if broker.owners.set(session, fields.owner, sessions.client_id(session)):
+        if broker.owners.set(session, fields.owner, name):
             broker.subscriptions.forget_routes()
-        if broker.acl and present:
+        if broker.acl and fields.present:
             ondemand.take("access.recheck_sessions", broker.now).handle(broker, session, False)
-    return present
+    return True
 
 
-def _is_full(broker, conn, old):
-    # Is the limit of connections reached, of the broker or of the listener? The client's older
+def _has_space(broker, conn, old):
+    # Is there a connection left, of the broker's limit and of the listener's? The client's older
     # connection does not count.
     quotas = broker.conns.quota
     most = broker.settings.max_connections
@@ -206,21 +278,7 @@ def _is_full(broker, conn, old):
         there -= quotas[old] is quotas[conn]
     if broker.bridges:
         most -= broker.bridges.count()
-    return there >= quotas[conn][_QUOTA_MOST] or broker.connected >= most
-
-
-def _older(broker, session):
-    # The connection that has the session, or NONE.
-    return broker.sessions.conn[session] if session != _NONE else _NONE
-
-
-def _gives_way(broker, conn, old, fields):
-    # May the older connection be taken over? Not by another user; nor may a client of the network
-    # take over one of the program itself (embed/client.py), whose stream has publish().
-    streams = broker.conns.stream
-    is_same = not hasattr(streams[old], "publish") or hasattr(streams[conn], "publish")
-    is_same = is_same and not _is_anothers(broker, broker.conns.session[old], fields)
-    return is_same or broker.conns.state[old] == _ENDING
+    return there < quotas[conn][_QUOTA_MOST] and broker.connected < most
 
 
 def _is_anothers(broker, session, fields):
@@ -229,13 +287,14 @@ def _is_anothers(broker, session, fields):
     return owners and owners.user[session] not in (_UNKNOWN, fields.owner)
 
 
-def _new_session(broker, ids, off, n, fields):
+def _new_session(broker, fields):
     sessions = broker.sessions
+    name = fields.name
     session = _NONE
     if _may_come(broker, fields):
-        session = sessions.take(ids, off, n)
+        session = sessions.take(name, 0, len(name))
     if session == _NONE and _evict(broker):
-        session = sessions.take(ids, off, n)
+        session = sessions.take(name, 0, len(name))
     if session == _NONE:
         sessions.refused += 1
     return session
@@ -286,15 +345,3 @@ def _oldest_offline(broker, empty):
             if oldest == _NONE or sessions.left[session] < sessions.left[oldest]:
                 oldest = session
     return oldest
-
-
-def refuse(broker, conn, code, fields, text=b""):
-    """Send CONNACK with a return code and disconnect. text: which table was full, for the log."""
-    if fields.v5:
-        code = fields.v5.refuse(broker, conn, code)
-    else:
-        code = min(code, 5)
-        put_ack(broker, conn, _CONNACK, code)
-    if broker._log_mask & _NOTICE:
-        ondemand.log_event(broker, "refused", conn, (code, fields, text))
-    return _REFUSED

@@ -49,8 +49,7 @@ def connected(broker, conn, fields):
 
 
 def refused(broker, conn, reason):
-    """CONNACK refuses a client. reason: a reason code, or (return code or reason code, fields of
-    CONNECT, what was too low, if anything)."""
+    """CONNACK refuses a client; reason: see status/log_reasons.py."""
     ondemand.take("status.log_reasons", broker.now).refused(broker, conn, reason)
 
 

@@ -21,10 +21,10 @@ _AUTH = const(0xF0)
 _SHOWN = const(24)  # bytes that are shown of a text that is not MQTT
 _BEGINNING = const(4)  # of other bytes
 _NOTICE = const(4)
-_BAD_CLIENT_ID = const(2)
 _UNAVAILABLE = const(3)
 _FILTER_INVALID = const(0x8F)
 _QUOTA = const(0x97)
+_BUSY = const(0x89)
 _LOGIN_CODES = b"\4\5\x86\x87"
 _LOGIN_LINES = const(10)  # about logins in so many tenths of a second
 _LOGIN_TIME = const(100)
@@ -71,33 +71,31 @@ _RETURN_CODES = b"\4\5\x08\6\7"
 
 
 def refused(broker, conn, reason):
-    """CONNACK refuses a client. reason: a reason code, or (return code or reason code, fields of
-    CONNECT, what was too low, if anything)."""
-    text = b"heap" if reason == _QUOTA else b""  # of protocol/dispatch.py
-    code, fields, text = reason if isinstance(reason, tuple) else (reason, None, text)
+    """CONNACK refuses a client. reason: (return code or reason code, fields of CONNECT), or a
+    reason code of protocol/dispatch.py."""
+    code, fields = reason if isinstance(reason, tuple) else (reason, None)
     who = "A client"
     level = broker.conns.level[conn]
     where, user = address(broker, conn)
+    text = b""
+    why = None
     if fields:
         level = fields.level
         if fields.client_id:  # else CONNECT was not read so far
             who = fields.read(fields.client_id).decode()
             who = "Client " + (repr(who) if who else "without an id")
         user = fields.read()
-    elif level != 5:
-        code = _UNAVAILABLE  # as protocol/dispatch.py answers
-    is_login = code in _LOGIN_CODES or fields and fields.why
+        text, why = fields.full, fields.why
+    else:
+        text = b"heap" if reason == _QUOTA else b""
+        if level != 5:
+            code = _UNAVAILABLE  # as protocol/dispatch.py answers
+    is_login = code in _LOGIN_CODES or code in (_UNAVAILABLE, _BUSY) and why
     if broker.users and is_login and not _may_log_login(broker):
         return
-    why = name(code)
-    if fields and code == _BAD_CLIENT_ID:
-        why = _keep_alive(broker.settings.max_keepalive, fields.keep_alive) or why
-    if fields and fields.why and not text:
-        text = b", " + fields.why
-    else:
-        text = text and b", too little: " + text
+    text = b", too little: " + text if text else b", " + why if why else b""
     text = text.decode() + (too_large(broker) if reason == _PACKET_TOO_LARGE else "")
-    what = (who, where, level, user and ", u%r" % user, why, text)
+    what = (who, where, level, user and ", u%r" % user, name(code), text)
     broker.log(_NOTICE, "%s [%s, p%d%s] refused: %s%s." % what)
 
 
@@ -112,14 +110,6 @@ def _may_log_login(broker):
         logged[:] = (broker.now, 0)
     logged[1] += 1
     return logged[1] <= _LOGIN_LINES
-
-
-def _keep_alive(most, said):
-    # Was the keep-alive too long? Version 3 has no return code for that.
-    if most in (0, 65535) or 0 < said <= most:
-        return ""
-    said = b"%d s" % said if said else b"0 (none)"
-    return (b"keep-alive of %s, longer than max_keepalive (return code 2)" % said).decode()
 
 
 def _may_say(broker, who, what):

@@ -153,6 +153,10 @@ class Connections:
         own = self.quota[conn][_QUOTA_OPTIONS]
         return own.get(name, default) if own else default
 
+    def is_own(self, conn):
+        """Is it a client of the program itself (embed/client.py)?"""
+        return hasattr(self.stream[conn], "publish")
+
     def is_empty(self, conn):
         """Is nothing waiting to leave?"""
         return self.tx_end[conn] == conn * self.tx_bytes

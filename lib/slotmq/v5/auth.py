@@ -14,18 +14,17 @@ from slotmq.platform.runtime import const
 from slotmq.protocol import open_session
 from slotmq.protocol.connect import Fields
 from slotmq.v5.connack import text
-from slotmq.v5.connect import Connect5
 from slotmq.v5.outgoing_acks import sent, space_for
 from slotmq.v5.properties import scan
 
-ondemand.loaded.setdefault("protocol.connect", 0)  # imported here: unload these two as well
-ondemand.loaded.setdefault("v5.connect", 0)
+ondemand.loaded.setdefault("protocol.connect", 0)  # imported here: unload it as well
 
 _BODY = const(3)
 _END = const(4)
 _START = const(2)
 _AUTH = const(0xF0)
 _OK = const(0)
+_SENT = const(-2)  # of a step of CONNECT: it goes on when AUTH comes
 _NEW = const(1)
 _IN_AUTH = const(128)
 _METHOD = const(8)
@@ -42,9 +41,8 @@ _BAD_METHOD = const(0x8C)
 _PACKET_TOO_LARGE = const(0x95)
 
 
-def auth(broker, conn, pkt, buf, fields):
-    """A CONNECT with a method: -1: authenticated; 0: AUTH was sent; else a reason code, or what
-    the hook may_connect has said."""
+def auth(broker, conn, fields):
+    """A CONNECT with a method, a step of CONNECT: 0: authenticated."""
     exchanges = broker.five.exchanges
     hook = broker.five.hook(broker)
     if hook is broker.five.scram and not broker.conns.option(conn, "password_file", 1):
@@ -59,14 +57,12 @@ def auth(broker, conn, pkt, buf, fields):
         fields.auth_data = data
         fields.user = getattr(hook, "user", None)
         if hook is broker.five.scram and broker.may_connect:
-            asking = ondemand.take("embed.asking", broker.now)
-            return asking.may_connect(broker, conn, fields) or -1
-        return -1
+            return ondemand.take("embed.asking", broker.now).may_connect(broker, conn, fields)
+        return 0
     if code == _CONTINUE:
-        exchanges[conn] = [fields.method, bytes(buf[pkt[_START] : pkt[_END]]), None, True]
-        code = _send(broker, conn, _CONTINUE, fields.method, data)
-        if code == _OK:
-            return _OK
+        packet = bytes(fields.buf[fields.pkt[_START] : fields.pkt[_END]])
+        exchanges[conn] = [fields.method, packet, None, True]
+        code = _send(broker, conn, _CONTINUE, fields.method, data) or _SENT
     _explain(broker, code, fields)
     return code
 
@@ -161,22 +157,17 @@ def _send(broker, conn, code, method, data):
     return _OK
 
 
-def refuse(broker, conn):
-    """CONNACK for a second CONNECT; a result."""
-    return _refuse(broker, conn, _PROTOCOL_ERROR)
-
-
-def _refuse(broker, conn, code):
-    # Refuse a client within its exchange. The CONNECT that began it says which client it is.
-    fields = Fields()
-    fields.buf, pkt = _packet(broker.five.exchanges[conn][1])
+def fill(broker, conn, fields, code):
+    """Refuse a client within its exchange: fill in the CONNECT that began it, which says which
+    client it is; -> the code."""
+    fields.buf, fields.pkt = _packet(broker.five.exchanges[conn][1])
     fields.level = 5
-    fields.flags = fields.buf[pkt[_BODY] + 7]
-    fields.v5 = Connect5()
-    fields.v5.read(broker, conn, pkt, fields.buf, fields)
+    fields.flags = fields.buf[fields.pkt[_BODY] + 7]
+    fields.v5 = ondemand.take("v5.connect", broker.now)
+    fields.v5.read(broker, conn, fields)
     fields.user = getattr(broker.five.hook(broker), "last", None)
     _explain(broker, code, fields)
-    return open_session.refuse(broker, conn, code, fields)
+    return code
 
 
 def _packet(data):
@@ -191,6 +182,7 @@ def handle(broker, conn, pkt, buf):
     if not isinstance(result, bytes):
         if result < 0x80 or conn not in broker.five.exchanges or broker.conns.state[conn] != _NEW:
             return result
-        return _refuse(broker, conn, result)
+        fields = Fields(None)
+        return open_session.refuse(broker, conn, fill(broker, conn, fields, result), fields)
     buf, pkt = _packet(result)
     return ondemand.take("protocol.connect", broker.now).handle(broker, conn, pkt, buf)

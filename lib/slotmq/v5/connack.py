@@ -7,15 +7,12 @@ from slotmq.v5.outgoing_acks import sent, space_for
 _CONNACK = const(0x20)
 _PACKET_MAX = const(10)
 _ANNOUNCED = const(2)  # in Sessions.ids_high
-# A CONNACK's return code of version 3 as a reason code
-_RETURN_CODES = b"\0\x84\x85\x88\x86\x87"
 
 
-def refuse(broker, conn, code):
-    """Send CONNACK with a reason code; -> the code. A return code of version 3 is translated.
+def refuse(broker, conn, reason):
+    """Send CONNACK with a reason code; -> the code.
 
     The server reference is omitted if the client accepts no packet of that size [3.1.2-24]."""
-    reason = code if code & 0x80 else _RETURN_CODES[min(code, 5)]
     properties = b""
     server = broker.settings.server_reference
     if server and reason in (0x88, 0x97):
@@ -61,9 +58,9 @@ def prepare(broker, conn, fields):
     return _space(broker, conn, _remaining(out)) >= 0
 
 
-def accept(broker, conn, fields, present):
+def accept(broker, conn, fields):
     """Send the CONNACK that was prepared."""
-    _put_connack(broker, conn, present, 0, fields.answer)
+    _put_connack(broker, conn, fields.present, 0, fields.answer)
 
 
 def _remaining(properties):

@@ -1,11 +1,7 @@
-# connect.py - CONNECT of MQTT 5.0 [5.0, 3.1]: protocol/connect.py calls handle() when it has read
-# the level; protocol/open_session.py follows and calls Connect5. Owns nothing. Control plane: may
-# allocate and free.
+# connect.py - what MQTT 5.0 adds to the steps of CONNECT [5.0, 3.1]; it is Fields.v5 of
+# protocol/connect.py. Owns nothing. Control plane: may allocate and free.
 from slotmq.fast import utf8_ok
-from slotmq.platform import ondemand
 from slotmq.platform.runtime import const
-from slotmq.protocol.connect import check_login, check_will, choose_client_id, may_be_empty
-from slotmq.protocol.open_session import open_session, refuse
 from slotmq.v5 import connack
 from slotmq.v5.properties import scan
 from slotmq.v5.source import store
@@ -16,7 +12,6 @@ _PACKET_MAX = const(10)
 _PLAIN = const(1)  # of subscriptions.kind
 _OTHER = const(4)
 _OK = const(0)
-_WAITS = const(14)
 _IN_CONNECT = const(1)
 _IN_WILL = const(2)
 # Connect flags [3.1.2.3]
@@ -38,104 +33,58 @@ _MORE = const(19)
 # Reason codes [2.4]
 _MALFORMED_PACKET = const(0x81)
 _PROTOCOL_ERROR = const(0x82)
-_CLIENT_ID = const(0x85)
 _PACKET_TOO_LARGE = const(0x95)
-_TOPIC_INVALID = const(0x90)
-_NO_RETAIN = const(0x9A)
-_NO_QOS = const(0x9B)
 
 
-def handle(broker, conn, pkt, buf, fields):
-    """A CONNECT of level 5; a result."""
-    fields.v5 = v5 = Connect5()
-    broker.conns.level[conn] = 5
-    code = v5.read(broker, conn, pkt, buf, fields)
-    if not code and fields.method is None:
-        code = check_login(broker, conn, fields)
-        if code < 0:
-            return _WAITS
-    if code:
-        return refuse(broker, conn, code, fields)
-    result = v5.authenticate(broker, conn, pkt, buf, fields)
-    if result == _OK:
-        return _OK
-    if result < 0:
-        result = choose_client_id(broker, conn, fields) or v5.check_id(broker, conn, fields)
-    if result:
-        return refuse(broker, conn, result, fields)
-    if fields.flags & _WILL:
-        check_will(broker, conn, buf, fields)
-    return open_session(broker, conn, buf, fields)
+def read(broker, conn, fields):
+    """Read the packet from its flags on into `fields`; a reason code, or 0."""
+    buf = fields.buf
+    end = fields.pkt[_END]
+    five = broker.five
+    five.packet_max[conn] = 0
+    flags = fields.flags
+    if flags & 1 or flags >> 3 & 3 == 3 or not flags & _WILL and flags & 0x38:
+        return _MALFORMED_PACKET
+    at = scan(buf, fields.pkt[_BODY] + 10, end, _IN_CONNECT, five.values)
+    if at < 0:
+        return -at
+    code = _take_properties(broker, conn, buf, fields)
+    return code or _read_payload(broker, buf, at, end, fields)
 
 
-class Connect5:
-    """What version 5 adds to the steps of CONNECT; it is Fields.v5."""
+def store_will(broker, fields, flags):
+    """The will in a message slot, or NONE."""
+    buf = fields.buf
+    source = broker.five.source
+    topic, n = fields.will_topic
+    payload, size = fields.will_message
+    data = fields.will_properties + buf[payload : payload + size]
+    source.from_packet(buf, topic, n, data, 0, len(data))
+    source.props = len(fields.will_properties)
+    if fields.will_expiry:
+        source.set_expiry(fields.will_expiry, 0)
+    return store(broker, flags)
 
-    def read(self, broker, conn, pkt, buf, fields):
-        """Read the packet from its flags on into `fields`; a reason code, or 0."""
-        five = broker.five
-        five.packet_max[conn] = 0
-        flags = fields.flags
-        will_qos = flags >> 3 & 3
-        if flags & 1 or will_qos == 3 or not flags & _WILL and flags & 0x38:
-            return _MALFORMED_PACKET
-        at = scan(buf, pkt[_BODY] + 10, pkt[_END], _IN_CONNECT, five.values)
-        if at < 0:
-            return -at
-        code = _take_properties(broker, conn, buf, fields)
-        if code:
-            return code
-        code = _read_payload(broker, buf, at, pkt[_END], fields)
-        if code or not flags & _WILL:
-            return code
-        if will_qos > broker.conns.option(conn, "max_qos", broker.settings.max_qos):
-            return _NO_QOS
-        if fields.will_topic[1] > broker.limits.topic_bytes:
-            return _TOPIC_INVALID
-        return _NO_RETAIN if flags & 32 and not broker.settings.retain_available else _OK
 
-    def check_id(self, broker, conn, fields):
-        """A reason code, or 0."""
-        n = fields.client_id[1]
-        if n > broker.limits.client_id_bytes:
-            return _CLIENT_ID
-        return _OK if n or may_be_empty(broker, conn) else _CLIENT_ID
+def prepare(broker, conn, fields):
+    """Prepare CONNACK; a reason code if the client accepts no packet of its size, or 0."""
+    return _OK if connack.prepare(broker, conn, fields) else _PACKET_TOO_LARGE
 
-    def store_will(self, broker, buf, fields, flags):
-        """The will in a message slot, or NONE."""
-        source = broker.five.source
-        topic, n = fields.will_topic
-        payload, size = fields.will_message
-        data = fields.will_properties + buf[payload : payload + size]
-        source.from_packet(buf, topic, n, data, 0, len(data))
-        source.props = len(fields.will_properties)
-        if fields.will_expiry:
-            source.set_expiry(fields.will_expiry, 0)
-        return store(broker, flags)
 
-    def prepare(self, broker, conn, fields):
-        """Prepare CONNACK; a reason code if the client accepts no packet of its size, or 0."""
-        return _OK if connack.prepare(broker, conn, fields) else _PACKET_TOO_LARGE
+def opened(broker, conn, fields):
+    """The session is open: store what version 5 adds to it, and send CONNACK."""
+    five = broker.five
+    session = broker.conns.session[conn]
+    five.take(broker, session, _kind(broker, conn))
+    five.set_expiry(broker, session, fields.expiry)
+    five.will_delay[session] = fields.will_delay
+    five.will_since[session] = broker.now
+    connack.accept(broker, conn, fields)
 
-    def opened(self, broker, conn, fields, present):
-        """The session is open: store what version 5 adds to it, and send CONNACK."""
-        five = broker.five
-        session = broker.conns.session[conn]
-        five.take(broker, session, _kind(broker, conn))
-        five.set_expiry(broker, session, fields.expiry)
-        five.will_delay[session] = fields.will_delay
-        five.will_since[session] = broker.now
-        connack.accept(broker, conn, fields, present)
 
-    def authenticate(self, broker, conn, pkt, buf, fields):
-        """Enhanced authentication, if the client asks for it; a result, or -1 to go on."""
-        if fields.method is None:
-            return -1
-        return ondemand.take("v5.auth", broker.now).auth(broker, conn, pkt, buf, fields)
-
-    def refuse(self, broker, conn, code):
-        """Send CONNACK with a reason code; -> the code."""
-        return connack.refuse(broker, conn, code)
+def refuse(broker, conn, reason):
+    """Send CONNACK with a reason code; -> the code."""
+    return connack.refuse(broker, conn, reason)
 
 
 def _kind(broker, conn):
@@ -167,20 +116,11 @@ def _take_properties(broker, conn, buf, fields):
     fields.wants_information = found >> _INFORMATION & 1 and values[_INFORMATION]
     fields.method = _text(buf, values, _METHOD)
     fields.auth_data = _text(buf, values, _DATA)
-    _limit(broker, fields)
-    return _OK
-
-
-def _limit(broker, fields):
-    # Lower keep-alive and session expiry to what the configuration allows.
-    most = broker.settings.max_keepalive
-    if most not in (0, 65535) and not 0 < fields.keep_alive <= most:
-        fields.keep_alive = most
-        fields.server_keep_alive = True
     most = broker.settings.persistent_client_expiration
     if most and fields.expiry > most:
         fields.expiry = most
         fields.expiry_lowered = True
+    return _OK
 
 
 def _text(buf, values, column):

@@ -18,6 +18,8 @@ class Client:
 
     user = None
 
+    trusted = False
+
     def __init__(self, name):
         self.user_name = name.encode() if name is not None else None
 
