@@ -68,6 +68,27 @@ class Broker:
         # MicroPython searches for free memory from the beginning of the heap. A hole before
         # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
+        self._make_tables(limits, settings)
+        self.on_reload = None
+        # Which user a session belongs to, and who may do what; None: nobody is asked
+        self.owners = self.acl = None
+        if access:
+            _create(access.make, self)
+        self.users = None
+        if settings.password_file:
+            self.users = _create(Users, limits, settings.password_file)
+        self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
+        self._make_state(limits)
+        if settings.mqtt_versions == 5:
+            self.five = Version5(self)
+            self.first_handlers = self.five.first
+        del hole, access
+        MICROPYTHON and gc.collect()
+        # sets tables and fast_columns, the first argument of functions in fast/
+        columns.make(self, settings.acl_file)
+        self.hooks = None
+
+    def _make_tables(self, limits, settings):
         self.now = 0
         self.clock = i32(13)  # [now, for the fast path; times of status/log_full_tables.py ...]
         self.auto_id = 0
@@ -78,15 +99,8 @@ class Broker:
         self.conns = _create(Connections, limits, self.subscriptions.pool, self.sessions.conn)
         self.deliveries = _create(Deliveries, limits)
         self.retained = _create(Retained, limits, self.messages, self.deliveries.window)
-        self.on_reload = None
-        # Which user a session belongs to, and who may do what; None: nobody is asked
-        self.owners = self.acl = None
-        if access:
-            _create(access.make, self)
-        self.users = None
-        if settings.password_file:
-            self.users = _create(Users, limits, settings.password_file)
-        self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
+
+    def _make_state(self, limits):
         # A topic at its beginning, a filter at its end
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
@@ -129,14 +143,6 @@ class Broker:
         # By packet type, before and after CONNECT is accepted
         self.first_handlers = FIRST
         self.handlers = HANDLERS
-        if settings.mqtt_versions == 5:
-            self.five = Version5(self)
-            self.first_handlers = self.five.first
-        del hole, access
-        MICROPYTHON and gc.collect()
-        # sets tables and fast_columns, the first argument of functions in fast/
-        columns.make(self, settings.acl_file)
-        self.hooks = None
 
     def apply_settings(self):
         """Take over the settings that may change while running."""

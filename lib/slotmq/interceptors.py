@@ -21,6 +21,11 @@
 #   LogTopics                  log_dest topic     the end of a turn
 #     status/log_topics.py
 #
+# Beside these MicroPython has two shortcuts, innermost of all, for a broker whose program has no
+# such function of its own: broker.turn is loop.turn (control.py), and broker.publish is
+# Publishing.publish_own (embed/own_messages.py). Functions of the tables are never replaced: who
+# may read is asked by Subscriptions.match(), who may write by Broker.asks.
+#
 # The order does not depend on when they are made. Only Bridges refuse packets, of other brokers;
 # else may_connect, may_publish and may_subscribe do, which the handlers call. Loaded on demand
 # when an interceptor is made, so a broker without one has no code for them. Owns nothing.

@@ -57,9 +57,7 @@ class Acl:
         self.hook = None  # what asks may_publish, if there is such a hook; control.py sets it
         self.denied = 0  # PUBLISH and wills
         self.counted = -1  # the PUBLISH that was counted last
-        subs = broker.subscriptions
-        self.inner_walk = subs.walk
-        subs.walk = self.walk
+        broker.subscriptions.acl = self
         ondemand.take("access.acl_file", 0).load(self)
 
     def may_read(self, session, msg):
@@ -77,11 +75,10 @@ class Acl:
             return True
         return self.allows(session, buf, off, n, _READ)
 
-    def walk(self, buf, off, n):
-        """Subscriptions.walk(), then remove from the route who may not read its topic."""
+    def cut_route(self, first, buf, off, n):
+        """Remove from a new route, the pool from `first` on, who may not read its topic."""
         subs = self.broker.subscriptions
-        first = top = subs.top
-        self.inner_walk(buf, off, n)
+        top = first
         if not subs.needs_options:  # else the same topic is walked once more
             copy(self.known, 0, self.no_known, 0, len(self.known))
         self.is_walking = True

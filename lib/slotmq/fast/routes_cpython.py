@@ -22,6 +22,8 @@ class Routes:
 
     def forget(self):
         self.slot_of.clear()
+        if self.senders:
+            self.senders.clear()
 
     def find(self, buf, off, n):
         return self.slot_of.get(bytes(buf[off : off + n]), -1)
@@ -30,7 +32,7 @@ class Routes:
         slot = self.slots
         if n <= self.topic_bytes:
             if len(self.slot_of) == self.slots:
-                self.slot_of.clear()
+                self.forget()
             name = bytes(buf[off : off + n])
             slot = self.slot_of.setdefault(name, len(self.slot_of))
         self.first[slot] = first

@@ -60,6 +60,8 @@ class Routes:
             self.gen[slot] = self.state[_GENERATION]
             self.len[slot] = n
             copy(self.text, slot * self.topic_bytes, buf, off, n)
+        if self.senders:
+            self.senders.clear(slot)
         return slot
 
 

@@ -11,18 +11,9 @@ class Senders:
     def __init__(self, routes, _connections):
         self.routes = routes
         self.slots_of = {}  # connection: {topic name: slot}
-        self.inner_keep, self.inner_forget = routes.keep, routes.forget
-        routes.keep, routes.forget = self.keep, self.forget
 
-    def keep(self, buf, off, n, first, end):
-        """Routes.keep(): if there is no slot left, it forgets all topics."""
-        if n <= self.routes.topic_bytes and len(self.routes.slot_of) == self.routes.slots:
-            self.slots_of.clear()
-        return self.inner_keep(buf, off, n, first, end)
-
-    def forget(self):
-        """Routes.forget()."""
-        self.inner_forget()
+    def clear(self):
+        """Routes has forgotten all topics."""
         self.slots_of.clear()
 
     def add(self, conn, buf, off, n):

@@ -24,14 +24,10 @@ class Senders:
         self.routes = routes
         self.size = (connections + 7) // 8
         self.data = bytearray(len(routes.first) * self.size)
-        self.inner_keep = routes.keep
-        routes.keep = self.keep
 
-    def keep(self, buf, off, n, first, end):
-        # Routes.keep(): the slot has another topic now.
-        slot = self.inner_keep(buf, off, n, first, end)
+    def clear(self, slot):
+        # The route has another topic now.
         _clear(self.data, slot * self.size, self.size)
-        return slot
 
     def add(self, conn, buf, off, n):
         # The connection may publish to this topic name, if Routes knows it.

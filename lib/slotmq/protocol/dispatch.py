@@ -184,10 +184,8 @@ def _handle(broker, conn, buf, at, end, buffered):
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
-        if broker.journal and broker.journal.limit:  # little space: enough for this one?
-            heap.lift()
-            ondemand.take("journal.compaction", broker.now).weigh(broker.journal, pkt[_TYPE], n)
-            heap.drop()
+        if broker.journal and broker.journal.limit:
+            _weigh(broker, n)
         count += 1
         at += n
         broker.stats[_BYTES_IN] += n
@@ -221,17 +219,29 @@ def _handle(broker, conn, buf, at, end, buffered):
         if conns.state[conn] == _ENDING:
             at = end
     broker.stats[_PACKETS_IN] += count
-    if at < end:
-        result = _MALFORMED
-        if n == 0:
-            result = _never(handlers, buf[at], conns.level[conn])
-            if not result:
-                return at
-        if n < -1:
-            result = _refuse(broker, conn, pkt, buf, end, _PACKET_TOO_LARGE, _TOO_BIG)
-        _end(broker, conn, result, buf, at, end)
-        return end
-    return at
+    return at if at == end else _rest(broker, conn, buf, at, end, n, handlers)
+
+
+def _weigh(broker, n):
+    # The journal has little space: enough for this packet?
+    heap.lift()
+    compaction = ondemand.take("journal.compaction", broker.now)
+    compaction.weigh(broker.journal, broker.pkt[_TYPE], n)
+    heap.drop()
+
+
+def _rest(broker, conn, buf, at, end, n, handlers):
+    # buf[at:end] is no whole packet: n is what next_packet() said. -> `at` if it may become one;
+    # else the connection ends.
+    result = _MALFORMED
+    if n == 0:
+        result = _never(handlers, buf[at], broker.conns.level[conn])
+        if not result:
+            return at
+    if n < -1:
+        result = _refuse(broker, conn, broker.pkt, buf, end, _PACKET_TOO_LARGE, _TOO_BIG)
+    _end(broker, conn, result, buf, at, end)
+    return end
 
 
 def _end(broker, conn, result, buf, at, end):

@@ -42,9 +42,8 @@ _WAITED = const(15)  # the most tenths of a second that waiting for a buffer cou
 class Connections:
     def __init__(self, limits, entries, conn_of):
         n = limits.connections + 1
-        tx_bytes = limits.tx_bytes
         self.slots = n
-        self.tx_bytes = tx_bytes
+        self.tx_bytes = limits.tx_bytes
         self.count = 0
         self.top = 0  # past the last slot that was ever used
         self.high = 0
@@ -70,8 +69,21 @@ class Connections:
         self.opened = i32(n)  # tenths of a second
         self.last_activity = i32(n)  # tenths of a second: when the client last sent something
         self.keep_alive_timeout = i32(n)  # how long the client may be silent; 0: for ever
-        # Outgoing
-        self.tx = bytearray(n * tx_bytes)
+        self._make_outgoing(n)
+        self._make_incoming(n, limits)
+        self.columns = (
+            entries,
+            conn_of,
+            self.out,
+            self.tx_end,
+            self.tx_limit,
+            self.tx,
+            self.dirty,
+            self.counts,
+        )
+
+    def _make_outgoing(self, n):
+        self.tx = bytearray(n * self.tx_bytes)
         self.tx_end = i32(n)
         self.tx_limit = i32(n)
         self.out = bytearray(n)
@@ -84,7 +96,8 @@ class Connections:
         self.chunked_msg = u16(n, _NONE)
         self.chunked_off = i32(n)  # bytes of it already in tx
         self.chunked_id = u16(n)  # packet id that must still be placed, or 0
-        # Incoming
+
+    def _make_incoming(self, n, limits):
         self.partial = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
         self.partial_off = i32(n)
         # Reassembly buffers: [in use, most in use so far, refused, bytes that the fast path may
@@ -96,16 +109,6 @@ class Connections:
         self.reassembly_bytes = limits.max_packet
         self.buffered = i32(n)
         self.buffered_since = i32(n)
-        self.columns = (
-            entries,
-            conn_of,
-            self.out,
-            self.tx_end,
-            self.tx_limit,
-            self.tx,
-            self.dirty,
-            self.counts,
-        )
 
     def take(self, stream, now):
         """A slot for a new network connection, or NONE."""

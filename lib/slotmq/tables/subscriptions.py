@@ -61,6 +61,7 @@ class Subscriptions:
         self.found = 0  # subscriptions that the last walk has found
         self.best = bytearray(limits.sessions)  # during a match: highest QoS + 1 of each session
         self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
+        self.acl = None  # removes from a route who may not read its topic
         # Version 5
         self.share = None  # column: the group (slot of Shares) of a shared subscription
         self.kind = None  # column, of sessions: version 5, a bridge's? See v5/extension.py
@@ -147,6 +148,7 @@ class Subscriptions:
         self._reserve(self.most)
         first = self.top
         self.walk(buf, off, n)
+        self.acl and self.acl.cut_route(first, buf, off, n)
         mid = self._settle(first)
         if not self.needs_options:
             return self._remember(buf, off, n, first, mid)
@@ -156,6 +158,7 @@ class Subscriptions:
         self._reserve(self.found)
         at = self.top
         self.walk(buf, off, n)
+        self.acl and self.acl.cut_route(at, buf, off, n)
         routes = self.routes
         keeps = at == end and n <= routes.topic_bytes and routes.find(buf, off, n) < 0
         for i in range(at, self.top):
@@ -180,8 +183,7 @@ class Subscriptions:
             self.top = 0
 
     def walk(self, buf, off, n):
-        # Visits every node whose filter matches the topic name. access/acl.py replaces this by a
-        # function that then removes who may not read it.
+        # Visits every node whose filter matches the topic name.
         end = off + n
         dollar = buf[off] == 36  # wildcards at the root do not see it [4.7.2-1]
         todo = self._todo
