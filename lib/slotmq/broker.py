@@ -25,6 +25,7 @@ from slotmq.tables.sessions import Sessions
 from slotmq.tables.subscriptions import Subscriptions
 
 _NONE = const(0xFFFF)
+_INFLIGHT_BYTES = const(7)  # of Deliveries.count
 _ENDING = const(3)
 _CONNECTED = const(2)
 _FIVE = const(4)
@@ -177,6 +178,7 @@ class Broker:
         """Send to every session that has got a delivery, or whose window has space again."""
         deliveries = self.deliveries
         sessions = self.sessions
+        is_bounded = deliveries.count[_INFLIGHT_BYTES]
         pending = deliveries.pending
         conn = _NONE
         try:
@@ -188,7 +190,7 @@ class Broker:
                 if conn == _NONE:
                     continue
                 level = self.conns.level[conn]
-                if level < 5 and not (deliveries.count[7] or sessions.scans[session]):
+                if level < 5 and not (is_bounded or sessions.scans[session]):
                     # Mostly that is all. There is no space for it during a chunked send.
                     sessions.progress[session] = self.now
                     if not send(self.tables, session, conn, deliveries.window[0]):

@@ -14,6 +14,10 @@ else:
     from slotmq.platform.sockets_cpython import clock, open_listener
 
 _NONE = const(0xFFFF)
+_INFLIGHT_BYTES = const(7)  # of Deliveries.count
+_MORE_QUEUED = const(6)  # of Deliveries.count
+_QUOTAS_FROM = const(5)  # of Deliveries.count
+_ANNOUNCED = const(2)  # in Sessions.ids_high
 _UNDER_WAY = const(20)  # as in protocol/open_session.py
 _POLICY_DISCONNECT = const(6)
 _STOPPING = const(10)
@@ -59,14 +63,14 @@ def apply_settings(broker):
     size = getattr(s, "max_queued_bytes", 0)
     if size:  # so many wait in any case; delivery/quota.py looks at the bytes of more
         window[1] = min(most, (size - 1) // limits.max_packet + 1)
-    broker.deliveries.count[6] = most - window[1]
+    broker.deliveries.count[_MORE_QUEUED] = most - window[1]
     # A reload does not lower what was announced to clients.
     most = min(s.max_inflight_messages or limits.received, limits.received)
-    broker.sessions.ids_high[2] = max(broker.sessions.ids_high[2], most)
-    broker.deliveries.count[7] = getattr(s, "max_inflight_bytes", 0)
+    broker.sessions.ids_high[_ANNOUNCED] = max(broker.sessions.ids_high[_ANNOUNCED], most)
+    broker.deliveries.count[_INFLIGHT_BYTES] = getattr(s, "max_inflight_bytes", 0)
     broker.retained.quota = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
-    broker.deliveries.count[5] = broker.deliveries.slots * broker.retained.quota // 100
+    broker.deliveries.count[_QUOTAS_FROM] = broker.deliveries.slots * broker.retained.quota // 100
     # The lowest of all listeners: a higher QoS is looked at more closely.
     broker.max_qos = min([s.max_qos] + [each[3].get("max_qos", 2) for each in s.listeners])
     odd_text[0] = getattr(s, "allow_control_characters", 0)
@@ -116,7 +120,7 @@ def _choose_fast_path(broker):
     if MICROPYTHON:  # the fast path looks whether receivers are away or have a queue
         broker.tables[_QUEUES] = 1 if broker.queue_qos0 else 0
         if broker.sessions.id_msg is None:
-            broker.tables[_S_MOST] = broker.sessions.ids_high[2]
+            broker.tables[_S_MOST] = broker.sessions.ids_high[_ANNOUNCED]
     # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
     short = (keeps or not broker.may_publish) and not upgrades
     short = short and broker.max_qos == 2

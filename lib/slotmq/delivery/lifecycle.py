@@ -40,6 +40,7 @@ def publish_stored(broker, msg, session):
 def attach(broker, conn, session):
     """Give a session to a connection; what was in flight will be sent again [4.4.0-1]."""
     sessions = broker.sessions
+    assert sessions.conn[session] == _NONE and broker.conns.session[conn] == _NONE
     if broker.five:
         broker.five.attached(broker, session)
     sessions.conn[session] = conn
@@ -58,6 +59,7 @@ def detach(broker, conn):
     session = conns.session[conn]
     if session == _NONE:
         return
+    assert sessions.conn[session] == conn and broker.connected > 0
     conns.session[conn] = _NONE
     sessions.conn[session] = _NONE
     broker.connected -= 1

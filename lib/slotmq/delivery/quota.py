@@ -4,6 +4,7 @@
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
+_INFLIGHT_BYTES = const(7)  # of Deliveries.count
 # What a session has reached; the odd ones: of what others leave
 _CROWDED = const(1)
 _DELIVERIES = const(2)
@@ -89,7 +90,7 @@ def _within_bytes(broker, session, most):
     """How many of the session's first deliveries, `most` at most, may be in flight with
     max_inflight_bytes? As in mosquitto, a message may begin below the limit and end above it."""
     deliveries = broker.deliveries
-    left = deliveries.count[7]
+    left = deliveries.count[_INFLIGHT_BYTES]
     entry = broker.sessions.head[session]
     n = 0
     while entry != _NONE and n < most and left > 0:

@@ -4,6 +4,8 @@ from slotmq.delivery import quota
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
+_MORE_QUEUED = const(6)  # of Deliveries.count
+_QUOTAS_FROM = const(5)  # of Deliveries.count
 _CROWDED = const(1)
 _DELIVERIES = const(2)
 _MESSAGES = const(4)
@@ -68,7 +70,7 @@ def _of_quota(broker, size):
     if has + 1 <= window[2]:
         what = "deliveries", broker.deliveries.slots
         has = broker.deliveries.count[0]
-        if has + 1 <= broker.deliveries.count[5]:
+        if has + 1 <= broker.deliveries.count[_QUOTAS_FROM]:
             what = "message_bytes", arena.blocks * arena.size
             has, needed = (arena.blocks - arena.free_blocks()) * arena.size, size
     share = "max_session_share %d" % settings.max_session_share
@@ -86,7 +88,7 @@ def _of_session(broker, session, msg, size):
     if sessions.conn[session] != _NONE:
         waiting += sessions.inflight[session]
         most += inflight
-    if waiting >= most + deliveries.count[6]:
+    if waiting >= most + deliveries.count[_MORE_QUEUED]:
         return "max_queued_messages %d, max_inflight_messages %d, %d wait" % (what + (waiting,))
     if deliveries.count[2] == _NONE:
         return "limit deliveries %d, all in use" % deliveries.slots

@@ -15,6 +15,9 @@ from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
+_INFLIGHT_BYTES = const(7)  # of Deliveries.count
+_MORE_QUEUED = const(6)  # of Deliveries.count
+_QUOTAS_FROM = const(5)  # of Deliveries.count
 _BLOCKED = const(2)
 _QUEUED = const(0)
 _RELEASED = const(3)
@@ -240,7 +243,7 @@ def has_space(broker, session, msg=_NONE, freed=0, size=0):
         waiting += sessions.inflight[session]
         most += window[0]
     count = broker.deliveries.count
-    if waiting >= most + count[6] or count[2] == _NONE:
+    if waiting >= most + count[_MORE_QUEUED] or count[2] == _NONE:
         return False
     return may_hold(broker, session, msg, size, freed, 1 if waiting < most else _NONE)
 
@@ -254,7 +257,7 @@ def is_tight(broker, size, n):
     if messages.count[0] + (size > 0) > window[2]:
         return True
     count = broker.deliveries.count
-    if count[0] + n > count[5]:
+    if count[0] + n > count[_QUOTAS_FROM]:
         return True
     return (arena.free_blocks() - window[3]) * arena.size < size
 
@@ -373,7 +376,7 @@ def drain(broker, session):
         broker.five.drain(broker, session)
         return
     most = broker.deliveries.window[0]
-    if broker.deliveries.count[7]:
+    if broker.deliveries.count[_INFLIGHT_BYTES]:
         most = ask_quota(broker, session, most, 0, 0, -1, most)
     while send(broker.tables, session, conn, most) and _send_slowly(broker, conn, session):
         pass

@@ -11,6 +11,15 @@
 # leaves in chunks: chunked_msg holds it, and tx_limit is 0 meanwhile, so nothing gets in
 # between. tx_limit is also 0 after a DISCONNECT to a client of version 5.
 #
+# State, and what changes it:
+#   VACANT     take()                                         -> NEW
+#   NEW        its password is being computed                 -> VERIFYING, then NEW again
+#              CONNECT is accepted                            -> CONNECTED
+#              the same, and the client may send AUTH         -> FIVE
+#   any other  Broker.end()                                   -> ENDING
+#   ENDING     its buffer is flushed once                     -> VACANT
+#              the same; of version 5, until the client closes -> LINGERING (net/closing.py)
+#
 # Incoming: `buffered` bytes of a cut packet have come. They are in `partial`, from partial_off on:
 # in the connection's tail if the packet is short, otherwise in a reassembly buffer
 # (reassembly_owner), of which there are fewer than connections.
@@ -23,12 +32,9 @@ if not MICROPYTHON:
 
 _NONE = const(0xFFFF)
 
-# state
+# state; CONNECTED 2, ENDING 3, FIVE 4, LINGERING 5, VERIFYING 6
 _VACANT = const(0)
-_NEW = const(1)  # waits for CONNECT
-_CONNECTED = const(2)
-_ENDING = const(3)  # its buffer is flushed once, then the stream is closed
-# FIVE (4) and LINGERING (5) are of v5/extension.py; VERIFYING (6): its password is being computed
+_NEW = const(1)
 
 # out: does tx wait to leave?
 _IDLE = const(0)
@@ -134,6 +140,7 @@ class Connections:
         """Free the slot. Its connection must have been detached from its session before."""
         assert self.state[conn] != _VACANT and self.session[conn] == _NONE
         assert self.chunked_msg[conn] == _NONE and self.buffered[conn] == 0
+        assert self.count > 0
         self.stream[conn] = self.attached[conn] = self.source[conn] = None
         self.state[conn] = _VACANT
         self.out[conn] = _IDLE
@@ -144,6 +151,7 @@ class Connections:
     def reserve(self, conn, n):
         """Reserve space for n outgoing bytes: their offset in tx, or -1 if there is none."""
         at = self.tx_end[conn]
+        assert conn * self.tx_bytes <= at <= (conn + 1) * self.tx_bytes
         if at + n > self.tx_limit[conn]:
             return -1
         if self.out[conn] == _IDLE:
@@ -202,6 +210,7 @@ class Connections:
         """Forget the buffered bytes and give a reassembly buffer back."""
         if self.has_reassembly(conn):
             k = (self.partial_off[conn] - self.slots * self.tail_bytes) // self.reassembly_bytes
+            assert self.reassembly_owner[k] == conn and self.reassembly[0] > 0
             self.reassembly_owner[k] = _NONE
             self.reassembly[0] -= 1
             self.reassembly[3] = self.rx_bytes

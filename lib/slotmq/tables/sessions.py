@@ -106,6 +106,7 @@ class Sessions:
     def remove_received(self, session, at):
         """Forget ids[at]; -> the message that waited for its PUBREL, or NONE."""
         count = self.id_count[session] - 1
+        assert 0 <= at - session * self.received <= count
         self._touch_ids(session)
         self.id_count[session] = count
         last = session * self.received + count

@@ -104,6 +104,7 @@ class Subscriptions:
 
     def remove(self, sessions, sub):
         """Unsubscribe; remove nodes that are empty then."""
+        assert self.count > 0 and self.session[sub] != _NONE
         self.forget_routes()
         session = self.session[sub]
         node = self.node[sub]

@@ -12,6 +12,7 @@ from slotmq.v5.routing import deliver, spread
 from slotmq.v5.source import store
 
 _NONE = const(0xFFFF)
+_ANNOUNCED = const(2)  # in Sessions.ids_high
 _FLAGS = const(1)
 _END = const(4)
 _PACKET_ID = const(6)
@@ -230,7 +231,7 @@ def _handle_qos2(broker, conn, session, packet_id):
     reason = _OK
     if sessions.find_received(session, packet_id) < 0:
         kind = broker.subscriptions.kind[session]
-        if sessions.id_count[session] >= sessions.ids_high[2] and not kind & _BRIDGE:
+        if sessions.id_count[session] >= sessions.ids_high[_ANNOUNCED] and not kind & _BRIDGE:
             sessions.ids_refused += 1
             return _RECEIVE_MAXIMUM
         at = sessions.add_received(session, packet_id)

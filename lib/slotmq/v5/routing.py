@@ -10,6 +10,7 @@ from slotmq.v5.send import emit
 from slotmq.v5.source import store
 
 _NONE = const(0xFFFF)
+_INFLIGHT_BYTES = const(7)  # of Deliveries.count
 _RAP = const(8)
 _SEVERAL = const(-1)
 _OWN = const(16)  # flag of a delivery to its publisher; 0x30, PUBLISH, has the same bit
@@ -157,7 +158,7 @@ def drain(broker, session):
     sessions.progress[session] = broker.now
     conn = sessions.conn[session]
     most = broker.five.receive_max[conn]
-    if broker.deliveries.count[7]:
+    if broker.deliveries.count[_INFLIGHT_BYTES]:
         most = routing.ask_quota(broker, session, most, 0, 0, -1, most)
     is_plain = not broker.subscriptions.kind[session] & _OTHER
     while sessions.cursor[session] != _NONE:
