@@ -209,7 +209,11 @@ def test_an_interface_that_is_not_there(runtime: str, start: Start, tmp_path: Pa
 # Lines of the configuration, the last of which is refused, and what is said of it
 REFUSED = {
     "max_qos": ("# mine", "max_qos 3", ""),
-    "max_inflight_messages": ("limit deliveries 9", "max_inflight_messages 10", "at most 9"),
+    "max_inflight_messages": (
+        "limit deliveries 2000",
+        "max_inflight_messages 2001",
+        "at most 2000",
+    ),
     "server_reference": ("limit tx_bytes 640", f"server_reference {'x' * 330}", "320 bytes"),
 }
 
