@@ -41,7 +41,7 @@ FAULTS = (
         "unit/bridge/test_mapping.py"),
     Planted(Fault("each bridge brings requests in", "bridge/bridges.py",
         "        if not bridge or buf[topic] != _DOLLAR:\n", "        if True:\n"),
-        "unit/bridge/test_link.py"),
+        "unit/bridge/test_messages.py"),
 )  # fmt: skip
 
 

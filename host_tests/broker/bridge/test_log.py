@@ -22,7 +22,11 @@ ENDS = {
     "resets": (b"", "reset", "cannot connect to {} (reset there)."),
     "silent": (b"", None, "cannot connect to {} (no CONNACK in 1 s)."),
     "http": (b"HTTP/1.1 400 \r\n", None, "cannot connect to {} (its answer is no CONNACK)."),
-    "login": (b"\x20\x02\0\4", "close", "refused by {} (return code 4, user name or password)."),
+    "login": (
+        b"\x20\x02\0\4",
+        "close",
+        "refused by {} (return code 4, bad user name or password).",
+    ),
     "rights": (b"\x20\x02\0\5", None, "refused by {} (return code 5, not authorized)."),
     "leaves": (ACCEPTED, "close", "lost {} (closed there)."),
     "breaks": (ACCEPTED, "reset", "lost {} (reset there)."),

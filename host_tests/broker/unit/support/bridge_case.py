@@ -3,12 +3,29 @@
 import watch
 from broker_case import BrokerCase
 from fakes import Client, Stream
-from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, read_publish
+from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, packet, read_publish, subscribe
 
 from slotmq.bridge import link
+from slotmq.embed import publishing
 
 ACCEPTED, RESUMED = b"\x20\x02\0\0", b"\x20\x02\1\0"
 REMOTE = "192.0.2.1:1883"
+
+
+def accept(properties=b"", present=0, code=0):
+    """CONNACK of version 5."""
+    return packet(0x20, bytes((present, code, len(properties))) + properties)
+
+
+def as_bridge(data, level=0x84):
+    """CONNECT of mosquitto's bridges."""
+    at = data.index(b"MQTT") + 4
+    return data[:at] + bytes((level,)) + data[at + 1 :]
+
+
+def payloads(client):
+    """(topic, payload) of each PUBLISH that has come."""
+    return [read_publish(data)[:2] for data in client.packets() if data[0] >> 4 == 3]
 
 
 class Network:
@@ -69,12 +86,24 @@ class BridgeCase(BrokerCase):
         super().start(limits, **settings)
         self.network = Network()
         self.network.install()
+        self.lines = []  # warnings in the log, or what log_mask says
+        self.broker.log = lambda bit, text: self.lines.append(text)
+        self.broker.log_mask = 2
+
+    def each(self, *cases):
+        """Each of these cases with a broker of its own, which start() makes."""
+        for case in cases:
+            yield case
+            self.tearDown()
+            self.start()
 
     def tearDown(self):
         for each in self.broker.bridges.every if self.broker.bridges else ():
             self.broker.end(each.conn, 9)
             self.broker.loop.finish_turn = self.broker.bridges.inner_finish_turn
             self.world.turn()
+            if each.options.notifications:
+                publishing.send(self.broker, each.state_topic.encode(), b"", 0, True)
         if self.broker.bridges:
             self.broker.bridges = None
         super().tearDown()
@@ -86,6 +115,24 @@ class BridgeCase(BrokerCase):
         self.one = self.broker.bridge("up", addresses, topics, **options)
         self.world.turn(2)
         return self.one
+
+    def bridge5(self, *topics, **options):
+        return self.bridge(*topics, bridge_protocol_version="mqttv50", **options)
+
+    def reader(self, *filters, qos=0):
+        """A client that has subscribed to these."""
+        client = self.world.client("c")
+        for name in filters:
+            client.send(subscribe(1, name, qos))
+        self.world.turn(3)
+        client.packets()
+        return client
+
+    def level(self):
+        """The protocol level of the last CONNECT."""
+        return self.connect[0][
+            self.connect[0].index(b"MQ") + (4 if b"MQTT" in self.connect[0] else 6)
+        ]
 
     def remote(self, answer=ACCEPTED, held=None):
         """The other end of the newest connection, which has answered CONNECT."""
