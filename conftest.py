@@ -47,7 +47,6 @@ MARKS = {"whole": (), "bytes": (pytest.mark.nightly,)}
 NIGHTLY = (
     "broker/heap/",
     "broker/test_persistence.py",
-    "broker/test_planted_attacks.py",
     "broker/test_twins.py",
     "broker/test_unit_on_micropython.py",
     "broker/tls/test_floods.py",
@@ -66,7 +65,6 @@ NIGHTLY = (
     "telemetry/tests/harvest/test_deleted_segments.py",
     "telemetry/tests/harvest/test_wrong_answers.py",
     "telemetry/tests/spark/",
-    "telemetry/tests/test_planted_record.py",
 )
 
 MARKERS = (

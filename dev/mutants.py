@@ -2,6 +2,8 @@
 
     python -m slotmq_dev.mutants journal --tests host_tests/broker/unit/journal
     python -m slotmq_dev.mutants access/acl.py v5 --tests host_tests/broker/unit --count 100
+    python -m slotmq_dev.mutants delivery tables --seeds 40        # the simulator's first 40 seeds
+    python -m slotmq_dev.mutants bridge --seeds 8 --where bridge   # between two brokers
 
 A mutant is a copy of lib/slotmq with one small fault in its syntax tree: `<` is `<=`, a number is
 one more, a condition is negated, a statement is gone. A mutant with which the tests pass
@@ -19,7 +21,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from typing import NamedTuple
 
 import click
@@ -96,6 +100,21 @@ def _drop(node: ast.stmt) -> None:
     node.__class__ = ast.Pass
 
 
+def with_body(file: str, function: str, body: str) -> str:
+    """The file with this body in place of the function's. ValueError: no function, or several."""
+    tree = ast.parse((LIB / file).read_text())
+    defined = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    (found,) = (node for node in defined if node.name == function)
+    found.body = ast.parse(f"def {function}():\n {body}").body[0].body  # type: ignore[attr-defined]
+    return ast.unparse(tree)
+
+
+def simulator(seeds: int, where: str = "", first: int = 0) -> list[str]:
+    """The command that runs seeds of the simulator until one fails."""
+    runs = f"passes({first}, {seeds}, {where!r})"
+    return [sys.executable, "-c", f"from host_tests.sim import run; exit(not run.{runs})"]
+
+
 class Trial:
     """Runs a command with copies of lib/slotmq."""
 
@@ -104,12 +123,20 @@ class Trial:
         self.package = folder / "slotmq"
         self.seconds = 600.0  # the most that a run may take
         shutil.copytree(LIB, self.package, ignore=shutil.ignore_patterns("__pycache__"))
-        self.env = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.env = os.environ | {
+            "PYTHONPATH": str(folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",
+        }
 
     def passes(self) -> bool:
         try:
             run = subprocess.run(
-                self.command, env=self.env, capture_output=True, timeout=self.seconds
+                self.command,
+                cwd=LIB.parents[1],
+                env=self.env,
+                capture_output=True,
+                timeout=self.seconds,
             )
         except subprocess.TimeoutExpired:
             return False  # the fault is an endless loop
@@ -124,6 +151,29 @@ class Trial:
             (self.package / file).write_text(right)
 
 
+def survivors(trials: list[Trial], chosen: list[Site]) -> Iterator[str]:
+    """What the command does not find, with a copy of lib/slotmq for each run at a time."""
+    start = time.monotonic()
+    if not trials[0].passes():
+        raise click.ClickException("the tests fail without a fault")
+    seconds = 30 + 3 * (time.monotonic() - start)
+    free = Queue[Trial]()
+    for trial in trials:
+        trial.seconds = seconds
+        free.put(trial)
+
+    def survives(site: Site) -> str:
+        text, what = mutant(site)
+        trial = free.get()
+        try:
+            return what if trial.passes_with(site.file, text) else ""
+        finally:
+            free.put(trial)
+
+    with ThreadPoolExecutor(len(trials)) as pool:
+        yield from filter(None, pool.map(survives, chosen))
+
+
 def files(paths: tuple[str, ...]) -> list[str]:
     """The files that CPython loads, below lib/slotmq."""
     named = [LIB / path for path in paths]
@@ -136,31 +186,40 @@ def files(paths: tuple[str, ...]) -> list[str]:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--tests", multiple=True, required=True, help="What pytest runs.")
+@click.option("--tests", multiple=True, help="What pytest runs.")
+@click.option("--seeds", default=0, help="The simulator's first seeds, in place of tests.")
+@click.option("--where", default="", help="What they run on, as in host_tests/sim/run.py.")
 @click.option("--count", default=60, show_default=True, help="How many faults.")
 @click.option("--seed", default=1, show_default=True, help="Chooses the faults.")
+@click.option("--jobs", default=1, show_default=True, help="How many run at a time.")
 @click.option("--least", default=0.0, help="Fail if the score, in percent, is below.")
 def main(
-    paths: tuple[str, ...], tests: tuple[str, ...], count: int, seed: int, least: float
+    paths: tuple[str, ...],
+    tests: tuple[str, ...],
+    seeds: int,
+    where: str,
+    count: int,
+    seed: int,
+    jobs: int,
+    least: float,
 ) -> None:
     """Plant faults in these files or folders of lib/slotmq, and print which the tests let pass."""
+    if not (tests or seeds):
+        raise click.UsageError("neither --tests nor --seeds")
     every = [site for file in files(paths) for site in sites(file)]
     chosen = random.Random(seed).sample(every, min(count, len(every)))
     pytest = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", ""]
+    command = simulator(seeds, where) if seeds else [*pytest, *tests]
+    start = time.monotonic()
+    survived = 0
     with tempfile.TemporaryDirectory(prefix="slotmq-mutants-") as folder:
-        trial = Trial([*pytest, *tests], Path(folder))
-        start = time.monotonic()
-        if not trial.passes():
-            raise click.ClickException("the tests fail without a fault")
-        trial.seconds = 30 + 5 * (time.monotonic() - start)
-        survived = 0
-        for site in chosen:
-            text, what = mutant(site)
-            if trial.passes_with(site.file, text):
-                survived += 1
-                click.echo(f"survived: {what}")
+        trials = [Trial(command, Path(folder) / str(job)) for job in range(jobs)]
+        for what in survivors(trials, chosen):
+            survived += 1
+            click.echo(f"survived: {what}")
     score = 100 * (1 - survived / len(chosen))
-    click.echo(f"{score:.0f} %: {len(chosen) - survived} of {len(chosen)} (seed {seed}) found")
+    found = f"{len(chosen) - survived} of {len(chosen)} (seed {seed}) found"
+    click.echo(f"{' '.join(paths)}: {score:.0f} %, {found} in {time.monotonic() - start:.0f} s")
     if score < least:
         raise click.ClickException(f"less than {least} %")
 

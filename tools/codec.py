@@ -200,10 +200,23 @@ def disconnect(code: int = -1, properties: bytes = b"") -> bytes:
     return packet(0xE0, bytes((code,)) + (section(properties) if properties else b""))
 
 
+def matches(topic_filter: str | bytes, topic: str | bytes) -> bool:
+    """Does the topic match the filter, by chapter 4.7 of both standards?"""
+    wanted, levels = (string(each)[2:].split(b"/") for each in (topic_filter, topic))
+    if levels[0][:1] == b"$" and wanted[0] in (b"+", b"#"):
+        return False
+    for at, level in enumerate(wanted):
+        if level == b"#":
+            return True
+        if at >= len(levels) or level not in (b"+", levels[at]):
+            return False
+    return len(wanted) == len(levels)
+
+
 # Packets in a stream
 
 
-def varint(data: bytes, at: int) -> tuple[int, int] | None:
+def varint(data: bytes | bytearray, at: int) -> tuple[int, int] | None:
     """A variable byte integer -> (value, offset of its end); None: it is incomplete."""
     value = shift = 0
     while at < len(data):
@@ -218,7 +231,7 @@ def varint(data: bytes, at: int) -> tuple[int, int] | None:
     return None
 
 
-def extent(data: bytes, start: int = 0) -> tuple[int, int] | None:
+def extent(data: bytes | bytearray, start: int = 0) -> tuple[int, int] | None:
     """The packet at `start` -> (offset of its body, offset of its end); None: it is incomplete."""
     found = varint(data, start + 1)
     if not found or sum(found) > len(data):

@@ -37,7 +37,7 @@ In which order to read:
     7. convergence.py             after the faults: everything arrives, and nothing is left
     8. bridges/               two brokers with a bridge, which have a model of their own
     9. campaign.py, event_counts.py, coverage_check.py    many seeds; was every case reached?
-       planted/                   faults in copies of lib that the simulator must find
+       test_planted.py            faults in copies of lib that the simulator must find
 
 The state of the model is in Model (model/model.py), its `sessions` (model/session.py), their
 deliveries (model/delivery.py), and Model.retained (model/retained.py). A Link (clients/link.py)

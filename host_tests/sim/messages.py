@@ -3,6 +3,8 @@
 # A payload is the message's number, a dot, and bytes of a pattern that depend on the number. So it
 # shows which message it is, and whether it is intact. A message with an empty payload (it clears a
 # retained message) is identified by its topic.
+from slotmq_tools import codec
+
 _PATTERN = bytes(range(256)) * 20
 
 TOPICS = (b"a", b"a/b", b"a/c", b"b", b"a/b/c", b"b/b", b"$v", b"c/c/c/c", b"longer/" * 4)
@@ -77,21 +79,8 @@ _matched = {}
 
 
 def matches(topic_filter, topic):
-    """Does the topic match the filter, by chapter 4.7 of both standards?"""
     key = (topic_filter, topic)
     found = _matched.get(key)
     if found is None:
-        if topic[:1] == b"$" and topic_filter[:1] in b"+#":
-            found = False
-        else:
-            found = _levels_match(topic_filter.split(b"/"), topic.split(b"/"))
-        _matched[key] = found
+        found = _matched[key] = codec.matches(topic_filter, topic)
     return found
-
-
-def _levels_match(wanted, levels):
-    if not wanted or wanted[0] == b"#":
-        return bool(wanted) or not levels
-    if not levels:
-        return False
-    return wanted[0] in (b"+", levels[0]) and _levels_match(wanted[1:], levels[1:])

@@ -51,6 +51,11 @@ def run(seed, steps=STEPS, only=None, where=""):
     return result
 
 
+def passes(first, count, where=""):
+    """Does no seed fail? The first that does ends it."""
+    return not any(run(seed, STEPS, None, where).failure for seed in range(first, first + count))
+
+
 def line(result):
     """A result as the one line that both runtimes print."""
     if result.failure:

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .. import codec
 from . import message_state
 from .model import NUMBER_BYTES
 
@@ -213,31 +214,18 @@ class Tracker:
 
 
 def _receivers(devices: list[Device], topic: bytes) -> list[Receiver]:
-    levels = topic.decode().split("/")
     found = []
     shared: dict[str, list[Device]] = {}
     for device in devices:
         filters = []
         for text in device.filters:
-            parts = text.split("/")
-            if parts[0] == "$share":
-                if _match(parts[2:], levels):
+            if text.startswith("$share/"):
+                if codec.matches(text.split("/", 2)[2], topic):
                     shared.setdefault(text, []).append(device)
-            elif _match(parts, levels):
+            elif codec.matches(text, topic):
                 filters.append(text)
         if filters:
             found.append(Receiver((device,), device.group.subscribe_qos, tuple(filters)))
     for text, members in shared.items():
         found.append(Receiver(tuple(members), members[0].group.subscribe_qos, (text,)))
     return found
-
-
-def _match(filter_levels: list[str], levels: list[str]) -> bool:
-    if levels[0].startswith("$") and filter_levels[0] in ("+", "#"):
-        return False
-    for at, level in enumerate(filter_levels):
-        if level == "#":
-            return True
-        if at >= len(levels) or level not in ("+", levels[at]):
-            return False
-    return len(filter_levels) == len(levels)

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from slotmq.embed.arguments_cpython import encoded
 from slotmq.fast.bytes_cpython import utf8_ok
 
-from .. import boards, micropython
+from .. import boards, codec, micropython
 from ..pack import mpy
 from ..ports import LOOPBACK, free_port
 from ..run.launcher import BOOT
@@ -30,7 +31,6 @@ from .texts import Message, NotRunning
 _TIMEOUT_S = 30
 _MOST_LINES = 2000
 _NAME = "test-watcher"
-_PUBLISH, _PUBREC, _PUBREL = 3, 5, 0x62
 
 
 class Process:
@@ -155,16 +155,16 @@ class Watcher:
         self._spy = spy
         self._packet_id = 1  # that of its SUBSCRIBE
         self._sock = socket.create_connection((LOOPBACK, port), _TIMEOUT_S)
-        self._file = self._sock.makefile("rb")
-        name, password = next(iter(options.users.items()), ("", ""))
-        flags = 0xC2 if name else 2
-        body = _text("MQTT") + bytes((4, flags, 0, 0)) + _text(_NAME)
-        self._send(0x10, body + (_text(name) + _text(password) if name else b""))
-        answer = self._packet()
-        if answer[1:] != b"\0\0":
+        self._packets = self._read()
+        login: dict[str, Any] = {}
+        for name, password in list(options.users.items())[:1]:
+            login = {"username": name, "password": password.encode()}
+        self._sock.sendall(codec.connect(_NAME, **login))
+        _, answer = next(self._packets, (0, b""))
+        if answer != b"\0\0":
             raise WrongOptions(f"the watcher of the test was refused: {answer.hex()}")
-        self._send(0x82, b"\0\1" + _text("#") + b"\0")
-        self._packet()
+        self._sock.sendall(codec.subscribe(self._packet_id, ("#", 0)))
+        next(self._packets, None)
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
@@ -175,54 +175,30 @@ class Watcher:
         if qos not in (0, 1, 2):
             raise ValueError("qos: 0 to 2")
         self._packet_id = self._packet_id % 65535 + 1
-        packet_id = self._packet_id.to_bytes(2, "big") if qos else b""
         self._spy.packets.append(f"the test -> PUBLISH {topic} {data!r}")
-        self._send(0x30 | qos << 1 | retain, _field(name) + packet_id + data)
+        self._sock.sendall(codec.publish(name, data, qos, self._packet_id, retain))
         return True
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
-            self._send(0xE0, b"")
+            self._sock.sendall(codec.disconnect())
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
         self._thread.join()
-        self._file.close()
         self._sock.close()
 
     def _watch(self) -> None:
         with contextlib.suppress(OSError):
-            while packet := self._packet():
-                if packet[0] >> 4 == _PUBREC:
-                    self._send(_PUBREL, packet[1:3])
-                if packet[0] >> 4 != _PUBLISH:
-                    continue
-                end = 3 + int.from_bytes(packet[1:3], "big")
-                topic, payload = packet[3:end].decode(), packet[end:]
-                self._spy.packets.append(f"# <- PUBLISH {topic} {payload!r}")
-                self._spy.add(Message(topic, payload, 0, bool(packet[0] & 1)))
+            for first, body in self._packets:
+                if first >> 4 == codec.PUBREC:
+                    self._sock.sendall(codec.ack(codec.PUBREL, codec.two(body, 0)))
+                elif first >> 4 == codec.PUBLISH:
+                    got = codec.decode(first, body, 4)
+                    topic = got.topic.decode()
+                    self._spy.packets.append(f"# <- PUBLISH {topic} {got.payload!r}")
+                    self._spy.add(Message(topic, got.payload, 0, bool(got.retain)))
 
-    def _packet(self) -> bytes:
-        # Its first byte and its body; b"" at the end
-        first = self._file.read(1)
-        n = shift = 0
-        while first and (one := self._file.read(1)):
-            n |= (one[0] & 127) << shift
-            shift += 7
-            if one[0] < 128:
-                return first + self._file.read(n)
-        return b""
-
-    def _send(self, first: int, body: bytes) -> None:
-        size, length = len(body), b""
-        while size > 127:
-            length += bytes((size & 127 | 128,))
-            size >>= 7
-        self._sock.sendall(bytes((first,)) + length + bytes((size,)) + body)
-
-
-def _text(text: str) -> bytes:
-    return _field(text.encode())
-
-
-def _field(data: bytes) -> bytes:
-    return len(data).to_bytes(2, "big") + data
+    def _read(self) -> Iterator[tuple[int, bytes]]:
+        reader = codec.Reader()
+        while data := self._sock.recv(65536):
+            yield from reader.packets(data)

@@ -10,6 +10,7 @@ from typing import Any
 from slotmq.protocol.acks import handle_unexpected
 from slotmq.protocol.publish import is_wanted
 
+from .. import codec
 from ..errors import shown
 from .network import Line
 from .seen import Seen
@@ -166,11 +167,11 @@ class Spy(Seen):
     def sent(self, line: Line) -> None:
         """Note the whole packets among what was written to a client."""
         while True:
-            n = _length(line.sent)
-            if not n or n > len(line.sent):
+            found = codec.extent(line.sent)
+            if not found:
                 return
-            data = bytes(line.sent[:n])
-            del line.sent[:n]
+            data = bytes(line.sent[: found[1]])
+            del line.sent[: found[1]]
             self._note(f"{_client(line)} <- {_line(data, line.is_5)}")
 
     def _who(self, conn: int) -> str:
@@ -221,7 +222,7 @@ def _shown(topic: bytes, payload: bytes, flags: int) -> str:
 
 
 def _line(data: bytes, is_5: bool = False) -> str:
-    kind, at = data[0] >> 4, _body(data)
+    kind, at = data[0] >> 4, _body_at(data)
     if kind == _CONNECT:  # the rest may be a secret
         return f"CONNECT as {shown(_level_and_id(data)[1])!r}"
     if kind in (_SUBSCRIBE, _UNSUBSCRIBE):
@@ -246,38 +247,23 @@ def _filters(data: bytes, kind: int) -> str:
     return ", ".join(found)
 
 
-def _body(data: bytes, at: int = 1) -> int:
-    # Where a variable byte integer ends
-    while at < len(data) and data[at] & 128:
-        at += 1
-    return at + 1
+def _body_at(data: bytes) -> int:
+    found = codec.extent(data)
+    return found[0] if found else len(data)
 
 
 def _without_properties(data: bytes) -> bytes:
-    n = shift = at = 0
-    for at in range(min(len(data), 4)):
-        n |= (data[at] & 127) << shift
-        shift += 7
-        if data[at] < 128:
-            break
-    return data[at + 1 + n :]
+    try:
+        n, at = codec.varint(data, 0) or (0, len(data))
+    except codec.Malformed:
+        return b""
+    return data[at + n :]
 
 
 def _level_and_id(data: bytes) -> tuple[int, bytes]:
-    at = _body(data)
+    at = _body_at(data)
     at += 2 + int.from_bytes(data[at : at + 2], "big")
     level = data[at] if at < len(data) else 0
     rest = data[at + 4 :]
     rest = _without_properties(rest) if level == 5 else rest
     return level, rest[2 : 2 + int.from_bytes(rest[:2], "big")]
-
-
-def _length(data: bytearray) -> int:
-    # Bytes of the packet that begins there; 0: too little of it is there
-    n = shift = 0
-    for i in range(1, min(len(data), 5)):
-        n |= (data[i] & 127) << shift
-        shift += 7
-        if data[i] < 128:
-            return n + i + 1
-    return 0

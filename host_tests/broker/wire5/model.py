@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
+from slotmq_tools.codec import matches
+
 from . import codec
 from .codec import Properties, Publish
 
@@ -193,18 +195,6 @@ def _copy(message: Publish, by: list[Subscription], *, retain: bool = False) -> 
     kept = retain or (message.retain and any(one.as_published for one in by))
     qos = min(message.qos, max((one.qos for one in by), default=0))
     return replace(message, qos=qos, retain=kept, properties=properties)
-
-
-def matches(topic_filter: str, topic: str) -> bool:
-    return _levels_match(topic_filter.split("/"), topic.split("/"))
-
-
-def _levels_match(wanted: list[str], levels: list[str]) -> bool:
-    if not wanted or wanted[0] == "#":
-        return bool(wanted) or not levels
-    if not levels:
-        return False
-    return wanted[0] in ("+", levels[0]) and _levels_match(wanted[1:], levels[1:])
 
 
 def _lasts(message: Publish) -> bool:

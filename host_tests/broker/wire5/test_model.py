@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 
 from . import codec
 from .codec import AS_PUBLISHED, HANDLING, NO_LOCAL, Publish
-from .model import SHORT, Session, Subscription, Will, matches
+from .model import SHORT, Session, Subscription, Will
 from .players import LONG, Players
 
 NAMES = st.sampled_from(["ada", "bob", "eve"])
@@ -254,11 +254,3 @@ def test_each_client_gets_what_it_is_owed(broker, send, kind, events):
     assert broker.alive(), kind
     machine = lambda: events(broker, send)  # noqa: E731
     run_state_machine_as_test(machine, settings=SETTINGS)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("topic_filter", "topic", "match"),
-    [("a/#", "a", True), ("a/+", "a", False), ("+/b", "a/b", True), ("a", "a/b", False)],
-)
-def test_the_models_own_matching(topic_filter, topic, match):
-    assert matches(topic_filter, topic) is match

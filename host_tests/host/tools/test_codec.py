@@ -117,3 +117,19 @@ def test_a_publish_is_decoded(level: int) -> None:
 def test_packets_that_a_broker_may_not_send_are_refused(level: int, data: str, why: str) -> None:
     with pytest.raises(codec.Malformed, match=why):
         codec.take(bytes.fromhex(data), level)
+
+
+@pytest.mark.parametrize(
+    ("topic_filter", "yes", "no"),
+    [
+        ("a/#", "a a/b a/b/c a/", "b b/a"),
+        ("a/+", "a/b a/", "a a/b/c"),
+        ("+/b", "a/b /b", "b $a/b"),
+        ("a", "a", "a/b /a"),
+        ("#", "a a/b /", "$SYS $SYS/a"),
+        ("$SYS/#", "$SYS $SYS/a", "SYS"),
+    ],
+)
+def test_topics_match_filters(topic_filter: str, yes: str, no: str) -> None:
+    assert [topic for topic in yes.split() if not codec.matches(topic_filter, topic)] == []
+    assert [topic for topic in no.split() if codec.matches(topic_filter.encode(), topic)] == []
