@@ -155,13 +155,10 @@ def _key_text(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _put(file: Path, data: bytes, mode: int) -> None:
-    try:
-        file.unlink(missing_ok=True)
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-    except OSError as error:
-        raise ToolError(f"{file}: {error.strerror}") from None
+    file.unlink(missing_ok=True)
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(handle, "wb") as out:
+        out.write(data)
 
 
 @click.command()
@@ -183,10 +180,7 @@ def certs(folder: Path, names: tuple[str, ...], clients: tuple[str, ...], days: 
     for client in clients:
         if not _FILE_NAME.fullmatch(client) or client in _OWN:
             raise ToolError(f"{client!r}: expected letters, digits, . @ - _, and not ca or server")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ToolError(f"{folder}: {error.strerror}") from None
+    folder.mkdir(parents=True, exist_ok=True)
     authority = Authority(folder)
     before = authority.names_of("server")
     if names or not before or not clients:

@@ -2,7 +2,8 @@
 
 
 class ToolError(Exception):
-    """A failure that its message explains; the command line prints it without a traceback."""
+    """A failure that its message explains; the command line prints it without a traceback, as it
+    does an OSError, with the name of its file."""
 
 
 def why(error: Exception) -> str:

@@ -134,8 +134,6 @@ def _users(file: Path) -> list[Any]:
         rows: list[Any] = users_file.read(str(file), _USERS_MAX, mosquitto_cpython.parse)
     except ValueError as error:
         raise ToolError(str(error)) from None
-    except OSError as error:
-        raise ToolError(f"{file}: {error.strerror}") from None
     return rows
 
 

@@ -31,12 +31,10 @@ def path_on_board(name: str, file: str, key: str = "password_file") -> str:
 def read_users(file: Path, limits: Any) -> bytes:
     """The content. ToolError: it is no password_file that the board could use; the error shows
     none of its content."""
+    content = file.read_bytes()
     try:
-        content = file.read_bytes()
         # without lines that work on a computer only
         users_file.read(str(file), limits.users, longest=limits.client_id_bytes)
-    except OSError as error:
-        raise ToolError(f"{file}: {error.strerror}") from None
     except ValueError as error:
         raise ToolError(str(error)) from None
     return content
@@ -44,10 +42,7 @@ def read_users(file: Path, limits: Any) -> bytes:
 
 def read_rules(file: Path, limits: Any) -> bytes:
     """The content. ToolError, with all errors: it is no acl_file that the board could use."""
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise ToolError(f"{file}: {error.strerror}") from None
+    content = file.read_bytes()
     check(str(file), content, limits)
     return content
 

@@ -9,8 +9,7 @@ whatever opens the folder next finishes it. Until then the old backup is unchang
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import ToolError
@@ -21,42 +20,37 @@ NEXT = "slotmq-backup.new"
 
 def check(folder: Path) -> None:
     """ToolError: the folder contains files and is no backup."""
-    with _os_errors(folder):
-        if not folder.is_dir():
-            return
-        _finish(folder)
-        if (folder / LIST).is_file():
-            _names(folder)
-        elif any(each.name != NEXT for each in folder.iterdir()):
-            raise ToolError(
-                f"{folder} has files and is no backup: name an empty folder, or a new one"
-            )
+    if not folder.is_dir():
+        return
+    _finish(folder)
+    if (folder / LIST).is_file():
+        _names(folder)
+    elif any(each.name != NEXT for each in folder.iterdir()):
+        raise ToolError(f"{folder} has files and is no backup: name an empty folder, or a new one")
 
 
 def replace(folder: Path, contents: dict[str, bytes]) -> None:
-    """Make `contents`, by path on the board, the backup. ToolError: the old one is unchanged."""
+    """Make `contents`, by path on the board, the backup. On an error the old one stays."""
     places = {name.lstrip("/") for name in contents}
     for name in contents:
         if len(places) < len(contents) or not _is_inside(folder, name):
             raise ToolError(f"the board has a file that cannot be saved in {folder}: {name!r}")
     coming = folder / NEXT
-    with _os_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    shutil.rmtree(coming, ignore_errors=True)
+    try:
+        _write(coming, contents)
+    except OSError:
         shutil.rmtree(coming, ignore_errors=True)
-        try:
-            _write(coming, contents)
-        except OSError:
-            shutil.rmtree(coming, ignore_errors=True)
-            raise
-        _finish(folder)
+        raise
+    _finish(folder)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     """All files, by path on the board. ToolError: this is no backup, or files are missing."""
-    with _os_errors(folder):
-        if folder.is_dir():
-            _finish(folder)
+    if folder.is_dir():
+        _finish(folder)
     try:
         found = {name: (folder / name.lstrip("/")).read_bytes() for name in _names(folder)}
     except OSError as error:
@@ -139,11 +133,3 @@ def _is_inside(folder: Path, name: str) -> bool:
         return False
     own = (inside / LIST, inside / NEXT)
     return found.is_relative_to(inside) and found != inside and found not in own
-
-
-@contextmanager
-def _os_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ToolError(f"{error.filename or folder}: {error.strerror}") from None

@@ -49,11 +49,8 @@ def known_mains() -> tuple[str, ...]:
 
 
 def application(file: Path) -> bytes:
-    """The content of an app.py. ToolError: unreadable, a syntax error, or without start()."""
-    try:
-        text = file.read_bytes()
-    except OSError as error:
-        raise ToolError(f"{file}: {error.strerror}") from None
+    """The content of an app.py. ToolError: a syntax error, or without start()."""
+    text = file.read_bytes()
     with tempfile.TemporaryDirectory() as temporary:
         mpy.compile_file(file, file.name, Path(temporary))
     if not re.search(rb"\bstart\b", text):

@@ -22,10 +22,7 @@ _ONE_ONLY = "expected one certificate in PEM, which a board takes without a chai
 
 def on_board(key: str, file: Path) -> bytes:
     """The content that the board gets of the file that `key` names. ToolError: it is wrong."""
-    try:
-        blocks = _BLOCK.findall(file.read_bytes())
-    except OSError as error:
-        raise ToolError(f"{file}: {error.strerror}") from None
+    blocks = _BLOCK.findall(file.read_bytes())
     wanted = b"PRIVATE KEY" if key == "keyfile" else b"CERTIFICATE"
     found = [base64.b64decode(text) for name, text in blocks if name.endswith(wanted)]
     if key != "keyfile":

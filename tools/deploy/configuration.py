@@ -127,13 +127,8 @@ def with_users(board: str) -> Source:
 
 
 def from_file(conf: Path) -> Source:
-    """The user's file, without the lines that deploy adds, since it may come from a backup.
-
-    ToolError: it cannot be read."""
-    try:
-        return Source(str(conf), _without_one_more(conf.read_bytes()), conf.parent)
-    except OSError as error:
-        raise ToolError(f"{conf}: {error.strerror}") from None
+    """The user's file, without the lines that deploy adds, since it may come from a backup."""
+    return Source(str(conf), _without_one_more(conf.read_bytes()), conf.parent)
 
 
 def from_board(text: bytes) -> Source:

@@ -147,7 +147,7 @@ class TestDiskErrors:
             if writes == 3:
                 backup.save(later, folder)
             else:
-                with pytest.raises(ToolError, match="No space left"):
+                with pytest.raises(OSError, match="No space left"):
                     backup.save(later, folder)
                 assert sorted(each.name for each in folder.iterdir()) == [
                     *("lib", "slotmq-backup.json", "slotmq.conf")
@@ -172,7 +172,7 @@ class TestDiskErrors:
 
             with monkeypatch.context() as patched:
                 patched.setattr(Path, "replace", cut)
-                with pytest.raises(ToolError, match="Input/output error"):
+                with pytest.raises(OSError, match="Input/output error"):
                     backup.save(later, folder)
             assert restored(folder) == {"/new.py": b"n", "/slotmq.conf": b"listener 1999\n"}
             assert not (folder / backup_folder.NEXT).exists()
@@ -181,7 +181,7 @@ class TestDiskErrors:
 
     def test_a_folder_that_cannot_be_made(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        with pytest.raises(ToolError, match="Not a directory"):
+        with pytest.raises(OSError, match="Not a directory"):
             backup.save(board(), tmp_path / "file" / "saved")
 
 

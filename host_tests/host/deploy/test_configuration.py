@@ -1,6 +1,5 @@
 """slotmq.conf: which one a board gets, which ones are refused, its password_file and acl_file."""
 
-import errno
 import json
 import os
 from pathlib import Path
@@ -238,22 +237,6 @@ class TestScramFile:
             assert [f"user u{iterations}: " in line for line in warned] == [True] * (
                 iterations % 2
             )
-
-    def test_an_unreadable_one_is_an_error_of_one_line(
-        self, board: FakeRepl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        users(tmp_path / "users")
-        file = conf(tmp_path, "password_file users")
-        read_bytes = Path.read_bytes
-
-        def read(path: Path) -> bytes:
-            if path.name == "users":
-                raise PermissionError(errno.EACCES, "Permission denied", str(path))
-            return read_bytes(path)
-
-        monkeypatch.setattr(Path, "read_bytes", read)
-        with pytest.raises(ToolError, match=r"users: Permission denied$"):
-            deployed(board, conf=file)
 
     @pytest.mark.parametrize(
         "name", ["../users", "main.py", "/lib/slotmq/users", "network.json", "slotmq.py"]
