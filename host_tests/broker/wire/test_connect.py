@@ -1,6 +1,7 @@
 """CONNECT and CONNACK: what is accepted, announced and refused, and with which code."""
 
 import string
+import time
 
 import pytest
 
@@ -165,6 +166,12 @@ def test_an_empty_client_id_can_be_refused(mqtt, clean):
     mqtt.socket().expect_refused(mqtt.codec.connect("", clean=clean), 2, 0x85)
 
 
+@pytest.mark.config("auto_id_prefix robot-")
+def test_auto_id_prefix_is_accepted(mqtt5):
+    answer = mqtt5.socket().connect(codec5.connect(""))
+    assert answer.properties["assigned_client_id"].startswith("robot-")
+
+
 @EACH_VERSION
 @pytest.mark.config("allow_anonymous false")
 @pytest.mark.spec("MQTT-3.1.4-5")
@@ -269,3 +276,38 @@ def test_a_lowered_keep_alive_is_enforced(mqtt5, topic):
 def test_many_user_properties(mqtt5, count):
     user = tuple((f"name{i}", "v") for i in range(count))
     mqtt5.connect(user=user).expect_silence()
+
+
+def seconds_until_closed(client, since):
+    client.expect_disconnect(0x8D)
+    return time.monotonic() - since
+
+
+@EACH_VERSION
+@pytest.mark.ours("mosquitto counts whole seconds, and closes 5.0 without DISCONNECT")
+@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-8")
+@pytest.mark.spec("MQTT-3.1.2-22", "MQTT-3.14.2-1", of="5.0")
+def test_silence_for_one_and_a_half_times_the_keep_alive(mqtt, topic):
+    witness = mqtt.connect()  # promises nothing: keep alive 0
+    witness.subscribe(topic)
+    start = time.monotonic()
+    mute = mqtt.connect(keep_alive=1, will=Will(topic))
+    patient = mqtt.connect(keep_alive=60)
+    assert 1.4 < seconds_until_closed(mute, start) < 3.0
+    witness.receive(topic, b"gone")
+    witness.expect_silence()
+    patient.expect_silence()
+
+
+@pytest.mark.spec("MQTT-3.1.2-24")
+def test_every_packet_restarts_the_keep_alive(mqtt, topic):
+    pinging, publishing, silent = (mqtt.connect(keep_alive=1) for _ in range(3))
+    time.sleep(0.8)  # of the second and a half that they may be silent
+    pinging.ping()
+    publishing.publish(topic, qos=1)
+    silent.expect_closed()
+    start = time.monotonic()
+    pinging.expect_silence()
+    publishing.expect_silence()
+    assert 1.4 < seconds_until_closed(pinging, start) < 3.0
+    publishing.expect_closed()

@@ -71,14 +71,6 @@ def test_a_client_that_does_not_close_is_closed(mqtt5):
     assert time.monotonic() - start < 5
 
 
-@pytest.mark.spec("MQTT-3.1.4-3", "MQTT-3.14.0-1", of="5.0")
-def test_each_connection_that_is_taken_over_gets_one_disconnect(mqtt5):
-    clients = [mqtt5.connect("me") for _ in range(5)]
-    for client in clients[:-1]:
-        client.expect_disconnect(0x8E)
-    clients[-1].expect_silence()
-
-
 @pytest.mark.spec("MQTT-3.14.2-3", "MQTT-3.1.2-29", of="5.0")
 def test_without_problem_information_the_code_is_still_sent(mqtt5, topic):
     """The client checks at each packet that it has no reason string."""

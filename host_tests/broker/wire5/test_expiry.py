@@ -24,12 +24,6 @@ def test_a_connected_client_gets_nearly_all_of_it(mqtt5, topic, qos, seconds):
     assert left(client.next_message()) in (seconds, seconds - 1)
 
 
-def test_a_message_without_one_is_sent_without_one(mqtt5, topic):
-    client = mqtt5.reader(topic, qos=1)
-    client.publish(topic, b"x", 1)
-    client.receive(topic, b"x", 1)
-
-
 def published(mqtt5, topic, retain):
     """Messages with a short, a long and no expiry in each QoS."""
     publisher = mqtt5.connect()

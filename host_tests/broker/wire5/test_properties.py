@@ -88,20 +88,3 @@ def test_properties_of_every_length_arrive(mqtt5, topic, size):
         for payload in (b"", b"x" * (200 - size % 200)):
             client.publish(topic, payload, qos, content_type="t" * size)
             client.receive(topic, payload, qos, content_type="t" * size)
-
-
-def test_request_and_response(mqtt5, topic):
-    service, asking = mqtt5.connect(), mqtt5.connect()
-    service.subscribe(f"{topic}/service", qos=1)
-    asking.subscribe(f"{topic}/answers", qos=1)
-    asking.publish(
-        f"{topic}/service", b"2+2", 1, response_topic=f"{topic}/answers", correlation_data=b"17"
-    )
-    request = service.next_message()
-    service.publish(
-        request.properties["response_topic"],
-        b"4",
-        1,
-        correlation_data=request.properties["correlation_data"],
-    )
-    asking.receive(f"{topic}/answers", b"4", 1, correlation_data=b"17")
