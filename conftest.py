@@ -2,7 +2,7 @@
 
 A test that takes `mqtt` runs four times: on CPython and on 32-bit MicroPython, with
 what its clients send sent whole and, by `make nightly`, byte by byte. Its clients speak
-MQTT 3.1.1; with `@EACH_VERSION` the test runs with clients of 5.0, too.
+MQTT 3.1.1; with `@each_version()` the test runs with clients of 5.0, too.
 Its clients reach the broker by plain TCP; by broker/transports/cells.py it also runs
 over TLS, WebSocket and both, and without the fast path.
 `@pytest.mark.config(text)` gives it a broker with that configuration;
@@ -62,7 +62,6 @@ NIGHTLY = (
     "host/tools/test_firmware_types.py",
     "sim/",
     "telemetry/tests/harvest/test_damaged",
-    "telemetry/tests/harvest/test_deleted_segments.py",
     "telemetry/tests/harvest/test_wrong_answers.py",
     "telemetry/tests/spark/",
 )

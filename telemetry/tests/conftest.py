@@ -115,6 +115,11 @@ def identities(*recorders: Recorder) -> set[tuple[str, int, int]]:
     }
 
 
+def cli(*words: object) -> Result:
+    """The command with these words."""
+    return CliRunner().invoke(main, [*map(str, words)])
+
+
 def recorder(name: str = A, messages: int = 200, **options: Any) -> Recorder:
     made = Recorder(name, **options)
     made.start()
@@ -204,7 +209,7 @@ class Lab(Folder):
         return self._run("--from", str(self.card), *options, status=status)
 
     def _run(self, *options: str, status: int) -> Result:
-        result = CliRunner().invoke(main, ["harvest", str(self.path), *options])
+        result = cli("harvest", self.path, *options)
         assert result.exit_code == status, result.output
         return result
 

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +14,30 @@ from .process import PEER, BrokerProcess, Program
 
 # The test runs with clients of 3.1.1 and with clients of 5.0.
 EACH_VERSION = pytest.mark.parametrize("mqtt", ["3.1.1", "5.0"], indirect=True)
+Decorator = Callable[[Any], Any]
+
+
+def spec(old: str = "", new: str = "") -> Decorator:
+    """The statements that the test would see broken: those of 3.1.1, and those of 5.0.
+
+    @spec("3.1.2-8 3.1.2-9", "3.1.2-7") says that it is about MQTT-3.1.2-8 and -9 of 3.1.1, and
+    MQTT-3.1.2-7 of 5.0.
+    """
+
+    def decorated(test: Any) -> Any:
+        for version, numbers in (("3.1.1", old), ("5.0", new)):
+            if numbers:
+                names = [f"MQTT-{number}" for number in numbers.split()]
+                test = pytest.mark.spec(*names, of=version)(test)
+        return test
+
+    return decorated
+
+
+def each_version(old: str = "", new: str = "") -> Decorator:
+    """The same of a test that runs with clients of 3.1.1 and with clients of 5.0."""
+    return lambda test: EACH_VERSION(spec(old, new)(test))
+
 
 _numbers = itertools.count(1)
 

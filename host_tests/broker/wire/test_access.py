@@ -15,7 +15,7 @@ from ...support.program import Start
 from . import codec
 from .codec import Will
 from .process import BrokerProcess
-from .scene import EACH_VERSION
+from .scene import each_version
 
 RULES = """
 topic read open/#
@@ -88,8 +88,7 @@ def accepted(client: Any, topic: str, qos: int) -> int:
     return getattr(answer, "code", 0)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.3.5-2", "MQTT-4.3.2-2", "MQTT-4.3.3-2")
+@each_version("3.3.5-2 4.3.2-2 4.3.3-2")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_what_may_not_be_published_is_acknowledged_and_goes_nowhere(mqtt, qos):
     root, alice = login(mqtt, "root"), login(mqtt, "alice")
@@ -100,7 +99,7 @@ def test_what_may_not_be_published_is_acknowledged_and_goes_nowhere(mqtt, qos):
     assert [message.topic for message in root.publishes()] == ["room/1"]
 
 
-@EACH_VERSION
+@each_version()
 def test_a_filter_over_allowed_and_denied_topics_gets_the_allowed_ones(mqtt):
     root, alice, bob = (login(mqtt, user) for user in ("root", "alice", "bob"))
     for client in (alice, bob):
@@ -115,9 +114,8 @@ def test_a_filter_over_allowed_and_denied_topics_gets_the_allowed_ones(mqtt):
     root.publish("room/safe/1", b"", retain=True)
 
 
-@EACH_VERSION
+@each_version("3.9.3-1 3.9.3-2")
 @pytest.mark.ours("mosquitto grants each subscription")
-@pytest.mark.spec("MQTT-3.9.3-1", "MQTT-3.9.3-2")
 def test_a_filter_of_which_nothing_may_be_read_is_refused(mqtt):
     alice, anyone = login(mqtt, "alice"), login(mqtt, None)
     refused = 0x80 if alice.codec is codec else 0x87
@@ -126,7 +124,7 @@ def test_a_filter_of_which_nothing_may_be_read_is_refused(mqtt):
     assert anyone.request(("room/1", 0), ("open/1", 0)) == (refused, 0)
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.ours("a reload of slotmq says what it has done")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_rights_are_removed_while_messages_are_queued(mqtt, broker, qos):
@@ -145,7 +143,7 @@ def test_rights_are_removed_while_messages_are_queued(mqtt, broker, qos):
     assert [message.topic for message in alice.receive_all()] == ["room/2"]
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.ours("a reload of slotmq says what it has done")
 def test_new_rules_count_at_once_for_who_is_connected(mqtt, broker):
     root, alice = login(mqtt, "root"), login(mqtt, "alice")
@@ -166,7 +164,7 @@ def test_new_rules_count_at_once_for_who_is_connected(mqtt, broker):
     assert len(root.publishes()) == 1
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.ours("a reload of slotmq says what it has done")
 def test_a_will_is_asked_for_when_it_goes_out(mqtt, broker):
     root = login(mqtt, "root")
@@ -179,7 +177,7 @@ def test_a_will_is_asked_for_when_it_goes_out(mqtt, broker):
         assert [message.topic for message in root.publishes()] == found
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.ours("mosquitto lets any user take a client id over")
 def test_another_user_with_a_connected_clients_id_is_refused(mqtt):
     alice = login(mqtt, "alice", "phone")

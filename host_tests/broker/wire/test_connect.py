@@ -8,7 +8,7 @@ import pytest
 from ..wire5 import codec as codec5
 from . import codec
 from .codec import Connack, Will
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 from .vectors import GOOD_TEXT, wire
 
 # Properties that a server may only send where it limits something, or is asked for it.
@@ -19,10 +19,10 @@ UNSENT = {
 }  # fmt: skip
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.4-4", "MQTT-3.2.0-1", "MQTT-3.2.2-1", "MQTT-7.1.1-1")
-@pytest.mark.spec("MQTT-3.1.4-5", "MQTT-3.2.0-2", "MQTT-3.2.2-1", "MQTT-3.2.2-2", of="5.0")
-@pytest.mark.spec("MQTT-2.2.2-1", "MQTT-4.2.0-1", "MQTT-4.12.0-6", "MQTT-3.1.2-28", of="5.0")
+@each_version(
+    "3.1.4-4 3.2.0-1 3.2.2-1 7.1.1-1",
+    "3.1.4-5 3.2.0-2 3.2.2-1 3.2.2-2 2.2.2-1 4.2.0-1 4.12.0-6 3.1.2-28",
+)
 def test_a_valid_connect_is_answered_with_one_connack(mqtt):
     client = mqtt.connect("me")
     assert client.connack == mqtt.codec.Connack(False, 0)
@@ -37,9 +37,7 @@ def test_the_connack_announces_what_the_tables_hold(mqtt5):
     assert properties["maximum_packet_size"] > 1000
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.3-5")
-@pytest.mark.spec("MQTT-3.1.3-5", "MQTT-3.1.3-3", of="5.0")
+@each_version("3.1.3-5", "3.1.3-5 3.1.3-3")
 @pytest.mark.parametrize(
     "client_id", ["Z", string.digits + "abcdefghijklm", string.ascii_letters[13:36], "A" * 26]
 )
@@ -47,18 +45,13 @@ def test_client_ids_of_1_to_23_letters_and_digits_are_accepted(mqtt, client_id):
     assert mqtt.socket().connect(mqtt.codec.connect(client_id)).code == 0
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.3-4")
-@pytest.mark.spec("MQTT-3.1.3-4", of="5.0")
+@each_version("3.1.3-4", "3.1.3-4")
 @pytest.mark.parametrize("text", GOOD_TEXT.values(), ids=GOOD_TEXT)
 def test_client_ids_are_any_utf8_text(mqtt, text):
     mqtt.connect(text).expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-18", "MQTT-3.1.2-19", "MQTT-3.1.2-20", "MQTT-3.1.2-21")
-@pytest.mark.spec("MQTT-3.1.3-1")
-@pytest.mark.spec("MQTT-3.1.2-16", "MQTT-3.1.2-18", of="5.0")
+@each_version("3.1.2-18 3.1.2-19 3.1.2-20 3.1.2-21 3.1.3-1", "3.1.2-16 3.1.2-18")
 @pytest.mark.parametrize("password", [None, b"", b"secret\x00\xff"])
 @pytest.mark.parametrize("username", [None, "", "user"])
 @pytest.mark.parametrize("will", [None, Will("w", b"", 2, True)])
@@ -71,7 +64,7 @@ def test_every_combination_of_fields_is_read_to_its_end(mqtt, will, username, pa
     client.disconnect()
 
 
-@pytest.mark.spec("MQTT-3.1.3-1", "MQTT-3.1.2-9", "MQTT-3.1.2-17", "MQTT-3.1.2-19", of="5.0")
+@spec(new="3.1.3-1 3.1.2-9 3.1.2-17 3.1.2-19")
 def test_a_connect_with_all_fields_and_properties(mqtt5, topic):
     will = Will(topic, b"gone", 1, True, properties={
         "will_delay": 1, "payload_format": 1, "message_expiry": 60, "content_type": "text/plain",
@@ -86,13 +79,13 @@ def test_a_connect_with_all_fields_and_properties(mqtt5, topic):
     client.disconnect()
 
 
-@pytest.mark.spec("MQTT-3.1.2-2", "MQTT-3.2.2-4", "MQTT-3.2.2-5")
+@spec("3.1.2-2 3.2.2-4 3.2.2-5")
 @pytest.mark.parametrize("level", [0, 1, 2, 3, 6, 0x7F, 0xFF])
 def test_an_unknown_protocol_level_is_refused_with_code_1(mqtt, level):
     mqtt.socket().expect_refused(wire(f"10 [ 'MQTT' {level:02x} 02 0000 'x' ]"), 1)
 
 
-@pytest.mark.spec("MQTT-3.1.2-1", "MQTT-3.2.2-6")
+@spec("3.1.2-1 3.2.2-6")
 @pytest.mark.parametrize("name", ["", "MQT", "mqtt", "MQTTT", "MQIsdP", "HTTP"])
 def test_another_protocol_is_not_served(mqtt, name):
     client = mqtt.socket()
@@ -104,8 +97,7 @@ OTHER = [("MQTT", level) for level in (0, 2, 6, 7, 127, 255)]
 OTHER += [(name, 5) for name in ("MQIsdp", "mqtt", "MQT", "MQTT5", "")] + [("MQIsdp", 4)]
 
 
-@pytest.mark.spec("MQTT-3.1.2-2")
-@pytest.mark.spec("MQTT-3.1.2-2", "MQTT-3.1.2-1", of="5.0")
+@spec("3.1.2-2", "3.1.2-2 3.1.2-1")
 @pytest.mark.parametrize(("name", "level"), OTHER)
 def test_other_protocols_are_refused(mqtt5, name, level):
     """Another level with the CONNACK of 3.1.1, another name without a CONNACK.
@@ -121,9 +113,7 @@ def test_other_protocols_are_refused(mqtt5, name, level):
         assert said == (b"\x20\x02\x00\x01" if known else b"")
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.3-6", "MQTT-3.1.3-7")
-@pytest.mark.spec("MQTT-3.1.3-6", "MQTT-3.1.3-7", "MQTT-3.2.2-16", of="5.0")
+@each_version("3.1.3-6 3.1.3-7", "3.1.3-6 3.1.3-7 3.2.2-16")
 def test_clients_without_an_id_are_given_one_each(mqtt, topic):
     clients = [mqtt.socket() for _ in range(3)]
     given = [client.connect(mqtt.codec.connect("")) for client in clients]
@@ -140,12 +130,12 @@ def test_clients_without_an_id_are_given_one_each(mqtt, topic):
         clients[1].expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.3-7", "MQTT-3.1.3-8", "MQTT-3.1.3-9")
+@spec("3.1.3-7 3.1.3-8 3.1.3-9")
 def test_a_persistent_session_needs_a_client_id(mqtt):
     mqtt.socket().expect_refused(codec.connect("", clean=False), 2)
 
 
-@pytest.mark.spec("MQTT-3.1.3-7", "MQTT-3.1.2-6", of="5.0")
+@spec(new="3.1.3-7 3.1.2-6")
 def test_an_assigned_client_id_resumes_its_session(mqtt5, topic):
     client = mqtt5.socket()
     answer = client.connect(codec5.connect("", clean=False, session_expiry=60))
@@ -156,11 +146,9 @@ def test_an_assigned_client_id_resumes_its_session(mqtt5, topic):
     assert client.connect(codec5.connect(name, clean=False)) == codec5.Connack(True, 0)
 
 
-@EACH_VERSION
+@each_version("3.1.3-9", "3.1.3-8 3.2.2-7 3.2.2-8")
 @pytest.mark.ours("mosquitto calls that an unspecified error in 5.0")
 @pytest.mark.config("allow_zero_length_clientid false")
-@pytest.mark.spec("MQTT-3.1.3-9")
-@pytest.mark.spec("MQTT-3.1.3-8", "MQTT-3.2.2-7", "MQTT-3.2.2-8", of="5.0")
 @pytest.mark.parametrize("clean", [True, False])
 def test_an_empty_client_id_can_be_refused(mqtt, clean):
     mqtt.socket().expect_refused(mqtt.codec.connect("", clean=clean), 2, 0x85)
@@ -172,26 +160,22 @@ def test_auto_id_prefix_is_accepted(mqtt5):
     assert answer.properties["assigned_client_id"].startswith("robot-")
 
 
-@EACH_VERSION
+@each_version("3.1.4-5", "3.1.4-2 3.1.4-6 4.13.2-1 3.2.2-6")
 @pytest.mark.config("allow_anonymous false")
-@pytest.mark.spec("MQTT-3.1.4-5")
-@pytest.mark.spec("MQTT-3.1.4-2", "MQTT-3.1.4-6", "MQTT-4.13.2-1", "MQTT-3.2.2-6", of="5.0")
 def test_a_missing_user_name_is_refused(mqtt, topic):
     packet = mqtt.packet("nobody") + mqtt.codec.publish(topic, b"never", retain=True)
     mqtt.socket().expect_refused(packet, 5, 0x87, *(mqtt.is_peer * [0x86]))
 
 
-@EACH_VERSION
+@each_version("3.1.0-2", "3.1.0-2 4.13.1-1")
 @pytest.mark.ours("mosquitto closes 5.0 without a word")
-@pytest.mark.spec("MQTT-3.1.0-2")
-@pytest.mark.spec("MQTT-3.1.0-2", "MQTT-4.13.1-1", of="5.0")
 def test_a_second_connect_ends_the_connection(mqtt):
     client = mqtt.connect("twice")
     client.send(mqtt.packet("twice"))
     client.expect_disconnect(0x82)
 
 
-@EACH_VERSION
+@each_version()
 def test_packets_sent_together_with_connect_are_handled_after_it(mqtt, topic):
     client = mqtt.socket()
     subscribe = mqtt.codec.subscribe(1, (topic, 1))
@@ -214,9 +198,7 @@ def test_a_connection_without_connect_is_closed_in_time(mqtt):
     other.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.12.4-1")
-@pytest.mark.spec("MQTT-3.12.4-1", of="5.0")
+@each_version("3.12.4-1", "3.12.4-1")
 def test_every_pingreq_is_answered(mqtt):
     client = mqtt.connect()
     client.send(codec.PINGREQ * 3)
@@ -225,7 +207,7 @@ def test_every_pingreq_is_answered(mqtt):
 
 
 @pytest.mark.ours("mosquitto makes it an error to ask for response information")
-@pytest.mark.spec("MQTT-3.1.2-28", of="5.0")
+@spec(new="3.1.2-28")
 @pytest.mark.config("response_information answers/here")
 @pytest.mark.parametrize(("asked", "answered"), [(None, None), (0, None), (1, "answers/here")])
 def test_response_information_is_sent_on_request(mqtt5, asked, answered):
@@ -242,9 +224,8 @@ def test_response_information_that_is_too_large_is_left_out(mqtt5, most, answere
     assert client.connack.properties.get("response_info") == answered
 
 
-@EACH_VERSION
+@each_version(new="3.2.2-22")
 @pytest.mark.config("max_keepalive 10")
-@pytest.mark.spec("MQTT-3.2.2-22", of="5.0")
 @pytest.mark.parametrize(
     ("asked", "lowered"), [(1, None), (10, None), (11, 10), (65535, 10), (0, 10)]
 )
@@ -258,7 +239,7 @@ def test_a_keep_alive_over_the_limit_is_refused_or_in_5_0_lowered(mqtt, asked, l
 
 @pytest.mark.ours("mosquitto counts whole seconds, and looks seldom")
 @pytest.mark.config("max_keepalive 1")
-@pytest.mark.spec("MQTT-3.1.2-22", "MQTT-3.2.2-22", of="5.0")
+@spec(new="3.1.2-22 3.2.2-22")
 def test_a_lowered_keep_alive_is_enforced(mqtt5, topic):
     witness = mqtt5.reader(topic, name="witness", keep_alive=1)
     silent = mqtt5.connect(keep_alive=100, will=Will(topic))
@@ -283,10 +264,8 @@ def seconds_until_closed(client, since):
     return time.monotonic() - since
 
 
-@EACH_VERSION
+@each_version("3.1.2-24 3.1.2-8", "3.1.2-22 3.14.2-1")
 @pytest.mark.ours("mosquitto counts whole seconds, and closes 5.0 without DISCONNECT")
-@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-8")
-@pytest.mark.spec("MQTT-3.1.2-22", "MQTT-3.14.2-1", of="5.0")
 def test_silence_for_one_and_a_half_times_the_keep_alive(mqtt, topic):
     witness = mqtt.connect()  # promises nothing: keep alive 0
     witness.subscribe(topic)
@@ -299,7 +278,7 @@ def test_silence_for_one_and_a_half_times_the_keep_alive(mqtt, topic):
     patient.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.2-24")
+@spec("3.1.2-24")
 def test_every_packet_restarts_the_keep_alive(mqtt, topic):
     pinging, publishing, silent = (mqtt.connect(keep_alive=1) for _ in range(3))
     time.sleep(0.8)  # of the second and a half that they may be silent

@@ -3,7 +3,7 @@
 import pytest
 
 from .refusals import refuse_filter
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 from .vectors import GOOD_TEXT
 
 # A broker on which no other test publishes or retains anything.
@@ -50,9 +50,7 @@ ACCOUNTS               | ACCOUNTS | Accounts accounts"""
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.3.2-3", "MQTT-4.7.1-2", "MQTT-4.7.1-3", "MQTT-4.7.2-1", "MQTT-4.7.3-4")
-@pytest.mark.spec("MQTT-3.3.2-3", "MQTT-4.5.0-1", "MQTT-4.7.2-1", "MQTT-4.7.3-4", of="5.0")
+@each_version("3.3.2-3 4.7.1-2 4.7.1-3 4.7.2-1 4.7.3-4", "3.3.2-3 4.5.0-1 4.7.2-1 4.7.3-4")
 @pytest.mark.parametrize("row", MATCHES.splitlines())
 def test_a_filter_matches_these_topics(mqtt, row):
     [name], matching, others = [part.split() for part in row.split("|")]
@@ -63,8 +61,7 @@ def test_a_filter_matches_these_topics(mqtt, row):
     assert [m.topic for m in subscriber.publishes()] == matching
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-4.7.1-1", "MQTT-4.7.1-2", "MQTT-4.7.3-1", of="5.0")
+@each_version(new="4.7.1-1 4.7.1-2 4.7.3-1")
 @pytest.mark.parametrize("name", INVALID_ROWS)
 def test_an_invalid_filter_is_refused(mqtt, name):
     """The peer may send a code of its own in SUBACK."""
@@ -76,9 +73,7 @@ def test_an_invalid_filter_is_refused(mqtt, name):
         refuse_filter(mqtt, mqtt.connect(), packet)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-1.5.3-3", "MQTT-3.3.2-1", "MQTT-3.3.2-3", "MQTT-4.7.3-4")
-@pytest.mark.spec("MQTT-1.5.4-1", "MQTT-1.5.4-3", "MQTT-4.7.3-4", of="5.0")
+@each_version("1.5.3-3 3.3.2-1 3.3.2-3 4.7.3-4", "1.5.4-1 1.5.4-3 4.7.3-4")
 @pytest.mark.parametrize("text", [*GOOD_TEXT.values(), "", "/", "/a//b/", "a$b"])
 def test_topics_are_any_utf8_text_and_arrive_unchanged(mqtt, topic, text):
     subscriber = mqtt.reader(f"{topic}/{text}")
@@ -86,7 +81,7 @@ def test_topics_are_any_utf8_text_and_arrive_unchanged(mqtt, topic, text):
     subscriber.receive(f"{topic}/{text}")
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.ours("mosquitto has no setting for it")
 @pytest.mark.config("allow_control_characters true")
 @pytest.mark.parametrize("text", ["a\x01b", "\n", "\x7f\x9f", "\ufffe", "\U0010ffff"])
@@ -96,7 +91,7 @@ def test_control_characters_may_be_allowed(mqtt, topic, text):
     subscriber.receive(f"{topic}/{text}")
 
 
-@pytest.mark.spec("MQTT-4.7.3-4", "MQTT-1.5.3-3")
+@spec("4.7.3-4 1.5.3-3")
 @pytest.mark.parametrize(
     ("subscribed", "published"),
     [(COMPOSED, DECOMPOSED), ("a", "\ufeffa"), ("\ufeffa", "a"), ("a b", "a  b"), ("A", "a")],

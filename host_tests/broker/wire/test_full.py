@@ -6,7 +6,7 @@ import pytest
 
 from . import codec
 from .codec import Ack, Will
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 SHARES = "max_session_share 100\nmax_offline_share 100\n"
 QUEUE = f"limit messages 6\nlimit deliveries 100\n{SHARES}"
@@ -44,7 +44,7 @@ def present(mqtt, name):
     return mqtt.connect(name, clean=False).connack.session_present
 
 
-@EACH_VERSION
+@each_version()
 class TestConnections:
     @pytest.mark.config("max_connections 2")
     def test_one_client_too_many_is_refused(self, mqtt):
@@ -71,7 +71,7 @@ class TestConnections:
         second.publish(topic, b"x", 1)
 
 
-@EACH_VERSION
+@each_version()
 class TestSessions:
     @pytest.mark.config("limit sessions 3\nlimit connections 3\nwhen_full sessions refuse")
     def test_one_session_too_many_is_refused(self, mqtt):
@@ -98,8 +98,7 @@ class TestSessions:
             client.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.8.4-7", "MQTT-3.9.3-1", "MQTT-3.9.3-2", of="5.0")
+@each_version(new="3.8.4-7 3.9.3-1 3.9.3-2")
 class TestSubscriptions:
     @pytest.mark.config("limit subscriptions 3")
     def test_one_subscription_too_many_is_refused_in_its_place(self, mqtt, topic):
@@ -135,7 +134,7 @@ class TestSubscriptions:
         client.expect_disconnect(0x90)
 
     @pytest.mark.config("limit topic_bytes 40\nlimit levels 4")
-    @pytest.mark.spec("MQTT-3.1.4-1", of="5.0")
+    @spec(new="3.1.4-1")
     def test_a_will_topic_that_is_too_long_is_refused(self, mqtt, topic):
         name = f"{topic}/" + "x" * 40
         witness = mqtt.reader(name[:40])
@@ -144,7 +143,7 @@ class TestSubscriptions:
         witness.receive(name[:40], b"gone")
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.config("limit retained 3")
 def test_one_retained_message_too_many_is_passed_on_but_not_stored(mqtt, topic):
     def kept():
@@ -164,7 +163,7 @@ def test_one_retained_message_too_many_is_passed_on_but_not_stored(mqtt, topic):
 
 
 @pytest.mark.config("limit received 32")
-@pytest.mark.spec("MQTT-4.3.3-2")
+@spec("4.3.3-2")
 def test_one_id_too_many_ends_the_connection_and_loses_no_other(mqtt, topic):
     """In 5.0 Receive Maximum says how many there may be."""
     witness, publisher = mqtt.reader(topic), mqtt.connect("pub", clean=False)
@@ -183,7 +182,7 @@ def test_one_id_too_many_ends_the_connection_and_loses_no_other(mqtt, topic):
     assert found == [*(b"%d" % i for i in range(1, 33)), b"again"]
 
 
-@EACH_VERSION
+@each_version()
 class TestMessages:
     @staticmethod
     def queued(mqtt, topic, count):
@@ -250,12 +249,11 @@ class TestMessages:
         assert mqtt.reader(f"{topic}/other").publishes() == []
 
 
-@EACH_VERSION
+@each_version(new="3.4.2-1 3.5.2-1")
 @QOS
 @configured("message_size_limit 100", f"message_size_limit 100\n{RELEASE}"
             "when_full messages disconnect")  # fmt: skip
 @pytest.mark.ours("mosquitto says 0x95, which PUBACK and PUBREC do not have")
-@pytest.mark.spec("MQTT-3.4.2-1", "MQTT-3.5.2-1", of="5.0")
 def test_a_payload_over_the_limit_is_acknowledged_and_not_delivered(mqtt, topic, config, qos):
     """message_size_limit is a quota; PUBACK has no code "packet too large"."""
     subscriber, publisher = mqtt.reader(topic, qos=2), mqtt.connect()
@@ -270,15 +268,14 @@ def test_a_payload_over_the_limit_is_acknowledged_and_not_delivered(mqtt, topic,
 
 
 @pytest.mark.config("limit client_id_bytes 30")
-@pytest.mark.spec("MQTT-3.1.3-9")
-@EACH_VERSION
+@each_version("3.1.3-9")
 def test_a_client_id_that_is_too_long_is_refused(mqtt):
     assert mqtt.socket().connect(mqtt.codec.connect("i" * 30)).code == 0
     mqtt.socket().expect_refused(mqtt.codec.connect("i" * 31), 2, 0x85)
 
 
 @pytest.mark.config("limit messages 1")
-@EACH_VERSION
+@each_version()
 def test_a_will_without_a_free_message_is_refused(mqtt, topic):
     mqtt.connect("first", will=Will(topic))
     refused(mqtt, 3, 0x88, name="second", will=Will(topic))

@@ -16,6 +16,7 @@ from . import codec
 from .client import Client
 from .codec import Ack, Connack, Suback
 from .process import Program
+from .scene import spec
 
 PAYLOAD = b"x" * 100  # two fill an outgoing buffer of the broker
 pytestmark = pytest.mark.ours("mosquitto asks files and plugins")
@@ -56,7 +57,7 @@ def user(mqtt):
     return lambda: mqtt.connect(username="me", password=b"right")
 
 
-@pytest.mark.spec("MQTT-3.2.2-4", "MQTT-3.2.2-5")
+@spec("3.2.2-4 3.2.2-5")
 @pytest.mark.parametrize(
     ("username", "password", "code"),
     [("me", b"right", 0), ("me", b"wrong", 4), ("me", None, 4), (None, None, 5)],
@@ -71,7 +72,7 @@ def test_connack_has_the_hooks_code(mqtt, username, password, code):
         client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.5-2", "MQTT-3.3.4-1")
+@spec("3.3.5-2 3.3.4-1")
 @pytest.mark.parametrize("retain", [False, True])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_a_publish_that_is_not_allowed_is_acknowledged_and_not_delivered(user, topic, qos, retain):
@@ -84,7 +85,7 @@ def test_a_publish_that_is_not_allowed_is_acknowledged_and_not_delivered(user, t
     witness.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.9.3-1", "MQTT-3.9.3-2", "MQTT-3.8.4-5")
+@spec("3.9.3-1 3.9.3-2 3.8.4-5")
 def test_a_subscription_that_is_not_allowed_is_refused_in_its_place(user, topic):
     client = user()
     names = [(f"{topic}/a", 1), (f"{topic}/closed", 0), (f"{topic}/b", 2), (f"{topic}/c", 0)]

@@ -4,7 +4,7 @@ import pytest
 
 from . import codec
 from .codec import Ack
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 MAX_PACKET = 2_000_000  # of the HOST preset
 # Around the sizes of the preset's buffers: held bytes, one read, one write, one packet.
@@ -22,7 +22,7 @@ def largest(topic, qos):
     return payload(MAX_PACKET - 1 - 3 - 2 - len(topic) - (2 if qos else 0))
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.parametrize("qos", [0, 1, 2])
 @pytest.mark.parametrize("size", SIZES)
 def test_sizes_around_the_buffers_arrive(mqtt, topic, size, qos):
@@ -73,7 +73,7 @@ def test_a_slow_reader_gets_everything(mqtt, topic, qos):
 
 
 @pytest.mark.ours("mosquitto queues a thousand of them")
-@pytest.mark.spec("MQTT-4.6.0-6")
+@spec("4.6.0-6")
 def test_a_reader_that_stops_loses_whole_qos_0_messages_only(mqtt, topic):
     stopped, quick = mqtt.connect(narrow=True), mqtt.connect()
     stopped.subscribe(f"{topic}/big", f"{topic}/end")

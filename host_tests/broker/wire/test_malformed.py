@@ -5,7 +5,7 @@ import pytest
 from . import codec
 from .codec import Will
 from .refusals import refuse, refuse_connect
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 from .vectors import BAD_TEXT, EACH_CASE, cases, wire
 
 # A code of 0: the broker cannot read the version, so it does not know which CONNACK to send.
@@ -182,15 +182,13 @@ BAD_LATER = [
 ]  # fmt: skip
 
 
-@pytest.mark.spec("MQTT-3.1.4-1")
-@pytest.mark.spec("MQTT-3.1.4-1", of="5.0")
+@spec("3.1.4-1", "3.1.4-1")
 @pytest.mark.parametrize(EACH_CASE, BAD_CONNECT, indirect=["mqtt"])
 def test_a_malformed_connect_is_refused(mqtt, packet, code):
     refuse_connect(mqtt, packet, code)
 
 
-@pytest.mark.spec("MQTT-3.1.0-1")
-@pytest.mark.spec("MQTT-3.1.0-1", "MQTT-3.2.0-1", "MQTT-3.14.0-1", of="5.0")
+@spec("3.1.0-1", "3.1.0-1 3.2.0-1 3.14.0-1")
 @pytest.mark.parametrize(EACH_CASE, FIRST_PACKETS, indirect=["mqtt"])
 def test_the_first_packet_is_connect(mqtt, packet, code):
     client = mqtt.socket()
@@ -198,15 +196,13 @@ def test_the_first_packet_is_connect(mqtt, packet, code):
     client.expect_closed()
 
 
-@pytest.mark.spec("MQTT-4.8.0-1")
-@pytest.mark.spec("MQTT-4.13.1-1", "MQTT-4.13.2-1", of="5.0")
+@spec("4.8.0-1", "4.13.1-1 4.13.2-1")
 @pytest.mark.parametrize(EACH_CASE, BAD_LATER, indirect=["mqtt"])
 def test_a_protocol_violation_ends_the_connection(mqtt, packet, code):
     refuse(mqtt, mqtt.connect(), packet + codec.PINGREQ, code)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.14.4-1", "MQTT-4.13.1-1", of="5.0")
+@each_version(new="3.14.4-1 4.13.1-1")
 def test_packets_before_a_violation_are_handled_and_none_after_it(mqtt, topic):
     witness, client = mqtt.reader(topic), mqtt.connect()
     before, after = (mqtt.codec.publish(topic, text) for text in (b"before", b"after"))
@@ -216,10 +212,9 @@ def test_packets_before_a_violation_are_handled_and_none_after_it(mqtt, topic):
     witness.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-1.5.3-1", "MQTT-1.5.3-2", "MQTT-3.1.3-4", "MQTT-3.1.3-10", "MQTT-3.1.3-11")
-@pytest.mark.spec(
-    "MQTT-1.5.4-1", "MQTT-1.5.4-2", "MQTT-3.1.3-4", "MQTT-3.1.3-11", "MQTT-3.1.3-12", of="5.0"
+@each_version(
+    "1.5.3-1 1.5.3-2 3.1.3-4 3.1.3-10 3.1.3-11",
+    "1.5.4-1 1.5.4-2 3.1.3-4 3.1.3-11 3.1.3-12",
 )
 @pytest.mark.parametrize("text", BAD_TEXT.values(), ids=BAD_TEXT)
 def test_a_connect_with_invalid_utf_8_is_refused(mqtt, text):
@@ -231,11 +226,10 @@ def test_a_connect_with_invalid_utf_8_is_refused(mqtt, text):
         refuse_connect(mqtt, packet, 0x81, where)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-1.5.3-1", "MQTT-1.5.3-2", "MQTT-3.3.2-1", "MQTT-3.8.3-1", "MQTT-3.10.3-1")
-@pytest.mark.spec("MQTT-1.5.4-1", "MQTT-1.5.4-2", "MQTT-3.3.2-1", "MQTT-3.8.3-1", of="5.0")
-@pytest.mark.spec("MQTT-4.7.3-2")
-@pytest.mark.spec("MQTT-3.10.3-1", "MQTT-4.7.3-2", of="5.0")
+@each_version(
+    "1.5.3-1 1.5.3-2 3.3.2-1 3.8.3-1 3.10.3-1 4.7.3-2",
+    "1.5.4-1 1.5.4-2 3.3.2-1 3.8.3-1 3.10.3-1 4.7.3-2",
+)
 @pytest.mark.parametrize("text", BAD_TEXT.values(), ids=BAD_TEXT)
 def test_topics_with_invalid_utf_8_end_the_connection(mqtt, text):
     for where, packet in {

@@ -3,15 +3,14 @@
 import threading
 import time
 
-import pytest
-
 from . import codec
 from .codec import Publish
+from .scene import spec
 
 CONNECTIONS, SESSIONS, SUBSCRIPTIONS, RETAINED = 256, 1024, 12_000, 2_000
 
 
-@pytest.mark.spec("MQTT-4.5.0-1")
+@spec("4.5.0-1")
 def test_256_connections_are_served_at_once(mqtt, topic):
     clients = [mqtt.connect() for _ in range(CONNECTIONS)]
     for i, client in enumerate(clients):
@@ -22,7 +21,7 @@ def test_256_connections_are_served_at_once(mqtt, topic):
         client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.2-5")
+@spec("3.1.2-5")
 def test_1024_sessions_are_stored(mqtt, topic):
     for i in range(SESSIONS):
         client = mqtt.reader(f"{topic}/{i % 4}", name=f"kept{i}x", qos=1, clean=False)
@@ -36,7 +35,7 @@ def test_1024_sessions_are_stored(mqtt, topic):
         client.receive(f"{topic}/{i % 4}", b"%d" % (i % 4), 1)
 
 
-@pytest.mark.spec("MQTT-3.3.2-3")
+@spec("3.3.2-3")
 def test_12000_subscriptions_are_kept_apart(mqtt, topic):
     each = 300
     clients = [mqtt.connect() for _ in range(SUBSCRIPTIONS // each)]
@@ -51,7 +50,7 @@ def test_12000_subscriptions_are_kept_apart(mqtt, topic):
         client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.1-6")
+@spec("3.3.1-6")
 def test_2000_retained_messages_are_stored(mqtt, topic):
     publisher, subscriber = mqtt.connect(), mqtt.connect()
     names = [f"{topic}/{i:04}" for i in range(RETAINED)]

@@ -4,6 +4,7 @@ import pytest
 
 from . import codec
 from .codec import Ack, Connack, Suback, Will
+from .scene import spec
 from .vectors import wire
 
 
@@ -152,7 +153,7 @@ def pub01_publishes(mqtt, sub01):
 
 class Scenario:
     @pytest.mark.own_broker
-    @pytest.mark.spec("MQTT-3.1.2-17", "MQTT-3.1.2-10", "MQTT-3.3.1-8")
+    @spec("3.1.2-17 3.1.2-10 3.3.1-8")
     def test_a_retained_message_and_a_retained_will(self, mqtt):
         sub01 = mqtt.reader(SCENARIO_TOPIC, name="sub01", qos=2, level=3, will=will(WILL_SUB01))
         pub01_publishes(mqtt, sub01)

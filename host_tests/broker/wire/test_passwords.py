@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from . import codec
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 USERS = Path(__file__).parents[1] / "wire5/users.txt"
 RIGHT = {"username": "user", "password": b"pencil"}
@@ -16,9 +16,7 @@ pytestmark = [
 ]
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.4-4", "MQTT-3.2.0-1")
-@pytest.mark.spec("MQTT-3.1.4-5", of="5.0")
+@each_version("3.1.4-4 3.2.0-1", "3.1.4-5")
 def test_packets_behind_a_connect_with_a_password_are_handled_after_it(mqtt, topic):
     client = mqtt.socket()
     subscribe = mqtt.codec.subscribe(1, (topic, 1))
@@ -30,7 +28,7 @@ def test_packets_behind_a_connect_with_a_password_are_handled_after_it(mqtt, top
     client.receive(topic, qos=1)
 
 
-@pytest.mark.spec("MQTT-3.2.2-4", "MQTT-3.2.2-5", "MQTT-3.1.4-5")
+@spec("3.2.2-4 3.2.2-5 3.1.4-5")
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -49,7 +47,7 @@ def test_who_is_refused_and_nothing_behind_it_is_handled(mqtt, topic, options, c
     witness.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.4-2")
+@spec("3.1.4-2")
 def test_a_guess_does_not_take_a_session_over(mqtt, topic):
     client = mqtt.connect("me", **RIGHT)
     mqtt.socket().expect_refused(mqtt.packet("me", username="user", password=b"pen"), 4)

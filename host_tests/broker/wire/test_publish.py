@@ -4,14 +4,12 @@ import pytest
 
 from . import codec
 from .codec import Ack
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 QOS = [0, 1, 2]
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.8.4-6", "MQTT-3.3.4-1", "MQTT-4.5.0-1", "MQTT-4.3.2-2", "MQTT-4.3.3-2")
-@pytest.mark.spec("MQTT-3.8.4-8", "MQTT-4.5.0-1", "MQTT-3.3.4-1", of="5.0")
+@each_version("3.8.4-6 3.3.4-1 4.5.0-1 4.3.2-2 4.3.3-2", "3.8.4-8 4.5.0-1 3.3.4-1")
 @pytest.mark.parametrize("granted", QOS)
 @pytest.mark.parametrize("published", QOS)
 def test_the_qos_is_the_lower_of_published_and_granted(mqtt, topic, published, granted):
@@ -21,9 +19,7 @@ def test_the_qos_is_the_lower_of_published_and_granted(mqtt, topic, published, g
     subscriber.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.3.4-1", "MQTT-2.3.1-6")
-@pytest.mark.spec("MQTT-2.2.1-5", "MQTT-3.3.4-1", "MQTT-4.3.2-4", "MQTT-4.3.3-8", of="5.0")
+@each_version("3.3.4-1 2.3.1-6", "2.2.1-5 3.3.4-1 4.3.2-4 4.3.3-8")
 @pytest.mark.parametrize("packet_id", [1, 127, 128, 256, 32768, 65535])
 def test_acknowledgements_carry_the_packet_id(mqtt, topic, packet_id):
     client = mqtt.connect()
@@ -34,9 +30,7 @@ def test_acknowledgements_carry_the_packet_id(mqtt, topic, packet_id):
     client.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-2.3.1-5", "MQTT-3.3.4-1", "MQTT-4.3.1-1")
-@pytest.mark.spec("MQTT-2.2.1-2", "MQTT-4.3.1-1", "MQTT-3.3.1-2", of="5.0")
+@each_version("2.3.1-5 3.3.4-1 4.3.1-1", "2.2.1-2 4.3.1-1 3.3.1-2")
 def test_qos_0_has_no_packet_id_and_no_answer(mqtt, topic):
     subscriber, publisher = mqtt.reader(topic, qos=2), mqtt.connect()
     publisher.send(mqtt.codec.publish(topic, b"\x00\x01payload"))
@@ -44,9 +38,7 @@ def test_qos_0_has_no_packet_id_and_no_answer(mqtt, topic):
     subscriber.receive(topic, b"\x00\x01payload")
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.3.1-3", "MQTT-3.3.1-1")
-@pytest.mark.spec("MQTT-3.3.1-3", "MQTT-4.3.2-2", "MQTT-4.3.3-2", of="5.0")
+@each_version("3.3.1-3 3.3.1-1", "3.3.1-3 4.3.2-2 4.3.3-2")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_the_publishers_dup_is_not_passed_on(mqtt, topic, qos):
     subscriber, publisher = mqtt.reader(topic, qos=qos), mqtt.connect()
@@ -58,7 +50,7 @@ def test_the_publishers_dup_is_not_passed_on(mqtt, topic, qos):
 
 
 # Around every length at which the remaining length takes another byte.
-@pytest.mark.spec("MQTT-2.3.1-5")
+@spec("2.3.1-5")
 @pytest.mark.parametrize("qos", QOS)
 @pytest.mark.parametrize("size", [0, 1, 2, 100, 124, 125, 126, 127, 128, 16379, 16380, 16383])
 def test_payloads_of_all_lengths_arrive(mqtt, size, qos):
@@ -77,9 +69,7 @@ def test_a_publisher_hears_itself(mqtt, topic):
     client.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-4.6.0-5", "MQTT-4.6.0-6")
-@pytest.mark.spec("MQTT-4.6.0-5", "MQTT-4.6.0-6", of="5.0")
+@each_version("4.6.0-5 4.6.0-6", "4.6.0-5 4.6.0-6")
 @pytest.mark.parametrize("granted", QOS)
 @pytest.mark.parametrize("published", QOS)
 def test_messages_arrive_in_the_order_they_were_sent(mqtt, topic, published, granted):
@@ -97,9 +87,7 @@ def test_messages_arrive_in_the_order_they_were_sent(mqtt, topic, published, gra
     subscriber.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-4.6.0-4")
-@pytest.mark.spec("MQTT-4.6.0-4", of="5.0")
+@each_version("4.6.0-4", "4.6.0-4")
 def test_pubrels_follow_in_the_order_of_the_pubrecs(mqtt, topic):
     subscriber, publisher = mqtt.reader(topic, qos=2), mqtt.connect()
     for i in range(5):
@@ -114,9 +102,7 @@ def test_pubrels_follow_in_the_order_of_the_pubrecs(mqtt, topic):
     subscriber.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-2.3.1-4", "MQTT-4.3.2-1", "MQTT-4.3.3-1")
-@pytest.mark.spec("MQTT-2.2.1-4", "MQTT-4.3.2-1", "MQTT-4.3.3-1", of="5.0")
+@each_version("2.3.1-4 4.3.2-1 4.3.3-1", "2.2.1-4 4.3.2-1 4.3.3-1")
 def test_packet_ids_in_flight_are_all_different(mqtt, topic):
     subscriber = mqtt.reader(f"{topic}/1", qos=1)
     subscriber.subscribe(f"{topic}/2", qos=2)
@@ -128,7 +114,7 @@ def test_packet_ids_in_flight_are_all_different(mqtt, topic):
     assert not any(message.dup for message in messages)
 
 
-@pytest.mark.spec("MQTT-2.3.1-4", "MQTT-4.3.3-1")
+@spec("2.3.1-4 4.3.3-1")
 def test_an_id_is_in_flight_until_pubcomp(mqtt, topic):
     subscriber, publisher = mqtt.reader(topic, qos=2), mqtt.connect()
     publisher.publish(topic, b"held", 2)
@@ -155,9 +141,8 @@ def test_a_pubrel_of_nothing_is_completed(mqtt):
     client.expect_silence()
 
 
-@EACH_VERSION
+@each_version(new="3.2.2-9 3.2.2-10 3.2.2-11")
 @pytest.mark.ours("mosquitto does it otherwise below version 5")
-@pytest.mark.spec("MQTT-3.2.2-9", "MQTT-3.2.2-10", "MQTT-3.2.2-11", of="5.0")
 @pytest.mark.parametrize(
     "maximum", [pytest.param(qos, marks=pytest.mark.config(f"max_qos {qos}")) for qos in (0, 1)]
 )
@@ -171,9 +156,8 @@ def test_a_lower_maximum_qos(mqtt, topic, maximum):
     client.expect_disconnect(0x9B)
 
 
-@EACH_VERSION
+@each_version(new="3.2.2-14")
 @pytest.mark.config("retain_available false")
-@pytest.mark.spec("MQTT-3.2.2-14", of="5.0")
 def test_with_retain_available_false_retain_is_refused(mqtt, topic):
     client = mqtt.connect()
     assert getattr(client.connack, "properties", {}).get("retain_available", 0) == 0

@@ -11,7 +11,7 @@ import pytest
 
 from . import codec
 from .codec import Ack
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 
 def publish_unreleased(publisher, topic, packet_id, payload=b"x", dup=False):
@@ -134,10 +134,8 @@ def lose_as_sender(subscriber, loss):
 class Qos2Promises:
     """What holds with either method."""
 
-    @EACH_VERSION
+    @each_version("4.3.3-2", "4.3.3-10 4.3.3-8")
     @pytest.mark.ours("mosquitto closes at the third")
-    @pytest.mark.spec("MQTT-4.3.3-2")
-    @pytest.mark.spec("MQTT-4.3.3-10", "MQTT-4.3.3-8", of="5.0")
     def test_a_repeated_publish_is_delivered_once(self, mqtt, topic):
         subscriber, publisher = mqtt.connect(), mqtt.connect()
         subscriber.subscribe(topic, qos=2)
@@ -147,7 +145,7 @@ class Qos2Promises:
         subscriber.receive(topic, qos=2)
         subscriber.expect_silence()
 
-    @pytest.mark.spec("MQTT-4.3.3-2")
+    @spec("4.3.3-2")
     def test_after_pubcomp_the_id_means_a_new_message(self, mqtt, topic):
         subscriber, publisher = mqtt.connect(), mqtt.connect()
         subscriber.subscribe(topic, qos=2)
@@ -157,7 +155,7 @@ class Qos2Promises:
             subscriber.receive(topic, b"%d" % i, 2)
         subscriber.expect_silence()
 
-    @pytest.mark.spec("MQTT-4.3.3-2", "MQTT-4.6.0-6")
+    @spec("4.3.3-2 4.6.0-6")
     def test_twenty_unreleased_messages_are_delivered_once_each_in_order(self, mqtt, topic):
         subscriber, publisher = mqtt.connect(), mqtt.connect()
         subscriber.subscribe(topic, qos=0)
@@ -168,7 +166,7 @@ class Qos2Promises:
             publisher.release(i)
         assert [m.payload for m in subscriber.publishes()] == [b"%d" % i for i in range(1, 21)]
 
-    @pytest.mark.spec("MQTT-4.3.3-2", "MQTT-4.1.0-1")
+    @spec("4.3.3-2 4.1.0-1")
     def test_ids_of_one_client_are_not_those_of_another(self, mqtt, topic):
         subscriber, one, two = mqtt.connect(), mqtt.connect(), mqtt.connect()
         subscriber.subscribe(topic, qos=0)
@@ -178,7 +176,7 @@ class Qos2Promises:
         one.release(9)
         assert {m.payload for m in subscriber.publishes()} == {b"one", b"two"}
 
-    @pytest.mark.spec("MQTT-3.3.1-5", "MQTT-3.3.1-7")
+    @spec("3.3.1-5 3.3.1-7")
     def test_a_retained_message_is_stored_once_it_is_complete(self, mqtt, topic):
         publisher = mqtt.connect()
         publisher.publish(topic, b"kept", 2, retain=True)
@@ -188,7 +186,7 @@ class Qos2Promises:
         subscriber.receive(topic, b"", 2)
         mqtt.reader(topic).expect_silence()
 
-    @pytest.mark.spec("MQTT-4.3.3-2", "MQTT-4.4.0-1")
+    @spec("4.3.3-2 4.4.0-1")
     @pytest.mark.parametrize("loss", LOSSES)
     def test_the_broker_as_receiver(self, mqtt, topic, loss):
         witness = mqtt.reader(topic, name="witness", qos=2)
@@ -199,7 +197,7 @@ class Qos2Promises:
         publisher.client.expect_silence()
         witness.expect_silence()
 
-    @pytest.mark.spec("MQTT-4.3.3-1", "MQTT-4.4.0-1", "MQTT-3.3.1-1")
+    @spec("4.3.3-1 4.4.0-1 3.3.1-1")
     @pytest.mark.parametrize("loss", LOSSES)
     def test_the_broker_as_sender(self, mqtt, topic, loss):
         subscriber = Subscriber(mqtt, topic)

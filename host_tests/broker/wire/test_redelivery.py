@@ -4,7 +4,7 @@ import pytest
 
 from . import codec
 from .codec import Ack
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 
 def subscribed(mqtt, topic, qos):
@@ -19,11 +19,9 @@ def back(mqtt):
     return client
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-4.3.2-1", "MQTT-4.3.3-1", "MQTT-4.6.0-1", "MQTT-4.6.0-6", "MQTT-3.1.2-5")
-@pytest.mark.spec("MQTT-4.4.0-1", "MQTT-3.3.1-1")
-@pytest.mark.spec(
-    "MQTT-3.3.1-1", "MQTT-4.4.0-1", "MQTT-4.6.0-1", "MQTT-4.3.2-3", "MQTT-4.3.3-3", of="5.0"
+@each_version(
+    "4.3.2-1 4.3.3-1 4.6.0-1 4.6.0-6 3.1.2-5 4.4.0-1 3.3.1-1",
+    "3.3.1-1 4.4.0-1 4.6.0-1 4.3.2-3 4.3.3-3",
 )
 @pytest.mark.parametrize("qos", [1, 2])
 def test_unacknowledged_messages_are_sent_again_in_order_before_newer_ones(mqtt, topic, qos):
@@ -46,7 +44,7 @@ def test_unacknowledged_messages_are_sent_again_in_order_before_newer_ones(mqtt,
     back(mqtt).expect_silence()
 
 
-@pytest.mark.spec("MQTT-4.4.0-1", "MQTT-3.3.1-1")
+@spec("4.4.0-1 3.3.1-1")
 def test_a_message_is_sent_again_at_each_reconnect_until_it_is_acknowledged(mqtt, topic):
     subscriber, publisher = subscribed(mqtt, topic, 1)
     publisher.publish(topic, b"open", 1)
@@ -60,9 +58,7 @@ def test_a_message_is_sent_again_at_each_reconnect_until_it_is_acknowledged(mqtt
     back(mqtt).expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-4.3.3-1", "MQTT-4.4.0-1", "MQTT-4.6.0-1", "MQTT-2.3.1-6")
-@pytest.mark.spec("MQTT-4.3.3-5", "MQTT-4.3.3-6", "MQTT-4.4.0-1", of="5.0")
+@each_version("4.3.3-1 4.4.0-1 4.6.0-1 2.3.1-6", "4.3.3-5 4.3.3-6 4.4.0-1")
 def test_after_pubrec_only_the_pubrel_is_sent_again(mqtt, topic):
     subscriber, publisher = subscribed(mqtt, topic, 2)
     for payload in (b"released", b"open", b"done"):
@@ -83,7 +79,7 @@ def test_after_pubrec_only_the_pubrel_is_sent_again(mqtt, topic):
     back(mqtt).expect_silence()
 
 
-@pytest.mark.spec("MQTT-2.3.1-4", "MQTT-4.3.2-1")
+@spec("2.3.1-4 4.3.2-1")
 def test_a_new_message_does_not_take_an_id_that_is_in_use(mqtt, topic):
     subscriber, publisher = subscribed(mqtt, topic, 1)
     publisher.publish(topic, b"open", 1)
@@ -96,9 +92,7 @@ def test_a_new_message_does_not_take_an_id_that_is_in_use(mqtt, topic):
         assert subscriber.receive(topic, b"%d" % i, 1).packet_id != held
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-4.3.2-1")
-@pytest.mark.spec("MQTT-4.4.0-1", of="5.0")
+@each_version("3.1.2-4 4.3.2-1", "4.4.0-1")
 def test_nothing_is_sent_again_while_the_connection_lasts(mqtt, topic):
     subscriber, publisher = subscribed(mqtt, topic, 2)
     publisher.publish(topic, b"open", 2)
@@ -112,7 +106,7 @@ def test_nothing_is_sent_again_while_the_connection_lasts(mqtt, topic):
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto 2 has no such timer")
 @pytest.mark.config("retry_interval 1")
-@pytest.mark.spec("MQTT-4.4.0-1", of="5.0")
+@spec(new="4.4.0-1")
 def test_with_a_retry_interval_packets_are_sent_again_to_older_versions(mqtt5, topic):
     new, olds = mqtt5.reader(f"{topic}/+", qos=1), [mqtt5.older(level=level) for level in (3, 4)]
     for old in olds:

@@ -6,7 +6,7 @@ import pytest
 
 from . import codec
 from .codec import Publish
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 QOS = [0, 1, 2]
 
@@ -30,10 +30,10 @@ def retained(mqtt, topic):
     return found
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.3.1-5", "MQTT-3.3.1-7", "MQTT-3.3.1-10", "MQTT-3.3.1-11", "MQTT-3.1.2-7")
-@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.3.1-12")
-@pytest.mark.spec("MQTT-3.3.1-5", "MQTT-3.3.1-8", "MQTT-3.3.1-6", "MQTT-3.3.1-7", of="5.0")
+@each_version(
+    "3.3.1-5 3.3.1-7 3.3.1-10 3.3.1-11 3.1.2-7 3.1.2-4 3.3.1-12",
+    "3.3.1-5 3.3.1-8 3.3.1-6 3.3.1-7",
+)
 @pytest.mark.parametrize("qos", QOS)
 def test_the_life_of_a_retained_message(mqtt, topic, cleared, qos):
     cleared.add(topic)
@@ -74,8 +74,7 @@ def test_the_life_of_a_retained_message(mqtt, topic, cleared, qos):
     assert retained(mqtt, topic) == kept(b"third")
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.3.1-5", "MQTT-3.3.1-6", "MQTT-3.3.1-7", "MQTT-3.3.1-8", "MQTT-3.8.4-6")
+@each_version("3.3.1-5 3.3.1-6 3.3.1-7 3.3.1-8 3.8.4-6")
 @pytest.mark.parametrize("granted", QOS)
 @pytest.mark.parametrize("published", QOS)
 def test_a_retained_message_is_kept_with_its_qos(mqtt, topic, cleared, published, granted):
@@ -88,7 +87,7 @@ def test_a_retained_message_is_kept_with_its_qos(mqtt, topic, cleared, published
     subscriber.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.8.4-3", "MQTT-3.3.1-6", "MQTT-3.3.1-8")
+@spec("3.8.4-3 3.3.1-6 3.3.1-8")
 def test_subscribing_again_brings_them_again(mqtt, topic, cleared):
     cleared.add(topic)
     mqtt.connect().publish(topic, b"kept", retain=True)
@@ -99,7 +98,7 @@ def test_subscribing_again_brings_them_again(mqtt, topic, cleared):
         subscriber.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.1-6")
+@spec("3.3.1-6")
 @pytest.mark.parametrize(
     ("wildcard", "found"),
     [
@@ -125,9 +124,7 @@ def test_wildcards_find_the_retained_messages(mqtt, topic, cleared, wildcard, fo
     assert all(m.retain and m.payload == b"kept" and m.qos == 1 for m in messages)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-4.7.2-1")
-@pytest.mark.spec("MQTT-4.7.2-1", of="5.0")
+@each_version("4.7.2-1", "4.7.2-1")
 def test_leading_wildcards_do_not_find_dollar_topics(mqtt, topic, cleared):
     cleared.add(f"${topic}/a")
     mqtt.connect().publish(f"${topic}/a", b"kept", retain=True)
@@ -137,7 +134,7 @@ def test_leading_wildcards_do_not_find_dollar_topics(mqtt, topic, cleared):
     subscriber.receive(f"${topic}/a", b"kept", retain=True)
 
 
-@pytest.mark.spec("MQTT-3.8.4-4", "MQTT-3.3.1-6")
+@spec("3.8.4-4 3.3.1-6")
 def test_each_filter_of_a_subscribe_brings_its_own(mqtt, topic, cleared):
     publisher = mqtt.connect()
     for end in ("a", "b", "c"):
@@ -152,8 +149,7 @@ def test_each_filter_of_a_subscribe_brings_its_own(mqtt, topic, cleared):
     subscriber.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.3.1-9", "MQTT-3.3.1-8")
+@each_version("3.3.1-9 3.3.1-8")
 @pytest.mark.parametrize("qos", QOS)
 def test_only_the_new_subscription_gets_them_and_their_retain_flag(mqtt, topic, cleared, qos):
     cleared.add(topic)
@@ -165,7 +161,7 @@ def test_only_the_new_subscription_gets_them_and_their_retain_flag(mqtt, topic, 
     early.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.1-6", "MQTT-3.8.4-3")
+@spec("3.3.1-6 3.8.4-3")
 @pytest.mark.parametrize(("count", "qos"), [(500, 0), (150, 1), (150, 2)])
 def test_hundreds_of_them_arrive(mqtt, topic, cleared, count, qos):
     publisher = mqtt.connect()

@@ -6,7 +6,7 @@ import pytest
 
 from ..wire5 import codec as codec5
 from ..wire5.codec import Connack
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 FOREVER = 0xFFFFFFFF
 
@@ -36,9 +36,7 @@ def back(mqtt, name="me", **options):
     return mqtt.connect(name, clean=False, **options).connack.session_present
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.2.2-2", "MQTT-3.2.2-3", "MQTT-4.1.0-1", "MQTT-3.1.3-2")
-@pytest.mark.spec("MQTT-3.2.2-2", "MQTT-3.2.2-3", "MQTT-3.1.3-2", of="5.0")
+@each_version("3.1.2-4 3.2.2-2 3.2.2-3 4.1.0-1 3.1.3-2", "3.2.2-2 3.2.2-3 3.1.3-2")
 def test_a_kept_session_belongs_to_its_client_id(mqtt, topic):
     assert not back(mqtt)
     mine = mqtt.reader(topic, name="mine", qos=1, clean=False)
@@ -53,9 +51,7 @@ def test_a_kept_session_belongs_to_its_client_id(mqtt, topic):
     mine.receive(topic, b"mine", 1)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-6", "MQTT-3.1.4-3", "MQTT-3.2.2-1")
-@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.1.4-4", of="5.0")
+@each_version("3.1.2-6 3.1.4-3 3.2.2-1", "3.1.2-4 3.1.4-4")
 def test_a_clean_connect_finds_no_session_and_leaves_none(mqtt, topic):
     mqtt.reader(topic, name="me", qos=1, clean=False).disconnect()
     publisher = mqtt.connect("pub")
@@ -72,7 +68,7 @@ def test_a_clean_connect_finds_no_session_and_leaves_none(mqtt, topic):
     again.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.1.2-5", "MQTT-4.1.0-1", "MQTT-4.5.0-1")
+@spec("3.1.2-4 3.1.2-5 4.1.0-1 4.5.0-1")
 @pytest.mark.parametrize("end", ["disconnect", "drop"])
 def test_subscriptions_and_messages_wait_for_the_client(mqtt, topic, end):
     subscriber = mqtt.reader(topic, name="sub", qos=2, clean=False)
@@ -89,7 +85,7 @@ def test_subscriptions_and_messages_wait_for_the_client(mqtt, topic, end):
     mqtt.connect("sub", clean=False).expect_silence()
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.parametrize(
     "is_queued",
     [False, pytest.param(True, marks=pytest.mark.config("queue_qos0_messages true"))],
@@ -100,9 +96,7 @@ def test_qos_0_messages_wait_only_with_queue_qos0_messages(mqtt, topic, is_queue
     assert len(mqtt.connect("sub", clean=False).publishes()) == is_queued
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-4.1.0-1", "MQTT-4.3.3-2")
-@pytest.mark.spec("MQTT-4.3.3-10", "MQTT-4.3.3-11", "MQTT-4.1.0-1", of="5.0")
+@each_version("4.1.0-1 4.3.3-2", "4.3.3-10 4.3.3-11 4.1.0-1")
 def test_received_qos_2_ids_are_part_of_the_session(mqtt, topic):
     subscriber = mqtt.reader(topic, name="sub", qos=2)
     for end in ("disconnect", "drop", "disconnect"):
@@ -117,8 +111,7 @@ def test_received_qos_2_ids_are_part_of_the_session(mqtt, topic):
     subscriber.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-6")
+@each_version("3.1.2-6")
 def test_received_qos_2_ids_are_forgotten_by_a_clean_connect(mqtt, topic):
     subscriber = mqtt.reader(topic, name="sub", qos=2)
     publisher = mqtt.connect("pub", clean=False)
@@ -133,9 +126,7 @@ def test_received_qos_2_ids_are_forgotten_by_a_clean_connect(mqtt, topic):
     assert subscriber.receive_all()[-1].payload == b"new"
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.4-2", "MQTT-3.1.2-4", "MQTT-4.1.0-2")
-@pytest.mark.spec("MQTT-3.1.4-3", "MQTT-3.1.3-2", "MQTT-4.13.2-1", of="5.0")
+@each_version("3.1.4-2 3.1.2-4 4.1.0-2", "3.1.4-3 3.1.3-2 4.13.2-1")
 @pytest.mark.parametrize("first", [True, False], ids=["clean", "kept"])
 @pytest.mark.parametrize("second", [True, False], ids=["clean again", "kept again"])
 def test_a_second_connection_takes_the_client_id_over(mqtt, topic, first, second):
@@ -156,7 +147,7 @@ def test_a_second_connection_takes_the_client_id_over(mqtt, topic, first, second
     assert len(again.receive_all()) == (not second)
 
 
-@pytest.mark.spec("MQTT-3.1.2-23", "MQTT-3.1.2-5", "MQTT-3.2.2-3", "MQTT-3.1.3-2", of="5.0")
+@spec(new="3.1.2-23 3.1.2-5 3.2.2-3 3.1.3-2")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("seconds", [60, FOREVER])
 def test_a_session_with_an_expiry_stays_when_the_client(mqtt5, topic, end, seconds):
@@ -168,7 +159,7 @@ def test_a_session_with_an_expiry_stays_when_the_client(mqtt5, topic, end, secon
     client.receive(topic, b"waited", 1)
 
 
-@pytest.mark.spec("MQTT-3.1.2-23", "MQTT-3.1.2-6", "MQTT-3.2.2-3", "MQTT-4.1.0-1", of="5.0")
+@spec(new="3.1.2-23 3.1.2-6 3.2.2-3 4.1.0-1")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("options", [{}, {"session_expiry": 0}], ids=["absent", "zero"])
 def test_a_session_without_an_expiry_ends_when_the_client(mqtt5, topic, end, options):
@@ -186,7 +177,7 @@ def test_a_session_without_an_expiry_ends_when_the_client(mqtt5, topic, end, opt
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.2-4", "MQTT-3.1.4-4", "MQTT-3.2.2-2", of="5.0")
+@spec(new="3.1.2-4 3.1.4-4 3.2.2-2")
 def test_clean_start_discards_the_old_session_and_can_start_a_persistent_one(mqtt5, topic):
     client = mqtt5.reader(topic, name="me", qos=1, session_expiry=60)
     client.disconnect()
@@ -204,7 +195,7 @@ def test_clean_start_discards_the_old_session_and_can_start_a_persistent_one(mqt
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.2-23", of="5.0")
+@spec(new="3.1.2-23")
 def test_each_connect_sets_the_expiry_again(mqtt5):
     mqtt5.connect("me", session_expiry=60).disconnect()
     client = mqtt5.connect("me", clean=False)
@@ -213,7 +204,7 @@ def test_each_connect_sets_the_expiry_again(mqtt5):
     assert not back(mqtt5)
 
 
-@pytest.mark.spec("MQTT-3.1.2-23", of="5.0")
+@spec(new="3.1.2-23")
 def test_a_disconnect_can_change_the_expiry(mqtt5):
     mqtt5.connect("me", session_expiry=60).disconnect(0, session_expiry=0)
     assert not back(mqtt5, session_expiry=1)
@@ -232,7 +223,7 @@ def test_a_disconnect_cannot_set_an_expiry_after_0(mqtt5):
 
 
 @pytest.mark.waits
-@pytest.mark.spec("MQTT-4.1.0-1", "MQTT-4.1.0-2", "MQTT-3.1.2-23", of="5.0")
+@spec(new="4.1.0-1 4.1.0-2 3.1.2-23")
 def test_sessions_expire_while_the_client_is_away(mqtt5, topic):
     publisher, there = mqtt5.connect(), mqtt5.connect("there", session_expiry=1)
     short = mqtt5.connect("short", session_expiry=1)
@@ -279,7 +270,7 @@ def test_the_broker_may_lower_the_expiry(mqtt5, asked, answered):
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto has hours, and keeps silent about them")
 @pytest.mark.config("persistent_client_expiration 1")
-@pytest.mark.spec("MQTT-4.1.0-2", of="5.0")
+@spec(new="4.1.0-2")
 def test_a_lowered_expiry_holds_for_older_clients_and_at_disconnect(mqtt5):
     mqtt5.connect("new", session_expiry=FOREVER).disconnect()
     mqtt5.connect("at the end", session_expiry=1).disconnect(0, session_expiry=FOREVER)

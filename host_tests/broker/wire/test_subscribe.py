@@ -7,7 +7,7 @@ import pytest
 from ..wire5.codec import Unsuback
 from . import codec
 from .codec import Ack
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 
 def unsubscribe(client, *filters, codes):
@@ -18,11 +18,10 @@ def unsubscribe(client, *filters, codes):
         assert client.withdraw(*filters, user=(("a", "b"),)) == codes
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-2.3.1-7", "MQTT-3.8.4-1", "MQTT-3.8.4-2", "MQTT-3.9.3-2")
-@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-2", "MQTT-3.10.4-4")
-@pytest.mark.spec("MQTT-3.8.4-1", "MQTT-3.8.4-2", "MQTT-2.2.1-6", "MQTT-3.8.4-7", of="5.0")
-@pytest.mark.spec("MQTT-3.10.4-4", "MQTT-3.11.3-1", of="5.0")
+@each_version(
+    "2.3.1-7 3.8.4-1 3.8.4-2 3.9.3-2 3.10.4-1 3.10.4-2 3.10.4-4",
+    "3.8.4-1 3.8.4-2 2.2.1-6 3.8.4-7 3.10.4-4 3.11.3-1",
+)
 @pytest.mark.parametrize("packet_id", [1, 2, 127, 255, 256, 65535])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_acknowledgements_carry_the_packet_id(mqtt, topic, qos, packet_id):
@@ -37,11 +36,7 @@ def test_acknowledgements_carry_the_packet_id(mqtt, topic, qos, packet_id):
     client.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.8.4-4", "MQTT-3.8.4-5", "MQTT-3.9.3-1")
-@pytest.mark.spec(
-    "MQTT-3.8.4-5", "MQTT-3.8.4-6", "MQTT-3.8.4-7", "MQTT-3.9.3-1", "MQTT-3.9.3-2", of="5.0"
-)
+@each_version("3.8.4-4 3.8.4-5 3.9.3-1", "3.8.4-5 3.8.4-6 3.8.4-7 3.9.3-1 3.9.3-2")
 def test_many_filters_in_one_packet_are_answered_in_order(mqtt, topic):
     filters = [(f"{topic}/{i}", qos) for i, qos in enumerate([2, 0, 1, 1, 0, 2, 2, 0])]
     client = mqtt.connect()
@@ -52,8 +47,7 @@ def test_many_filters_in_one_packet_are_answered_in_order(mqtt, topic):
         client.receive(name, b"x", qos)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.8.4-4")
+@each_version("3.8.4-4")
 def test_the_same_filter_twice_in_one_packet_is_one_subscription(mqtt, topic):
     client = mqtt.connect()
     assert client.request((topic, 2), (topic, 0)) == (2, 0)
@@ -65,8 +59,7 @@ def test_the_same_filter_twice_in_one_packet_is_one_subscription(mqtt, topic):
     client.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.8.4-3")
+@each_version("3.8.4-3")
 @pytest.mark.parametrize(("first", "second"), [(0, 2), (2, 0), (1, 2), (2, 1), (1, 1)])
 def test_subscribing_again_replaces_the_subscription(mqtt, topic, first, second):
     client = mqtt.reader(topic, qos=first)
@@ -76,8 +69,7 @@ def test_subscribing_again_replaces_the_subscription(mqtt, topic, first, second)
     client.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.8.4-3")
+@each_version("3.8.4-3")
 def test_subscribing_again_loses_no_message_in_flight(mqtt, topic):
     client, publisher = mqtt.reader(topic, qos=2), mqtt.connect()
     publisher.publish(topic, b"before", 2)
@@ -87,9 +79,7 @@ def test_subscribing_again_loses_no_message_in_flight(mqtt, topic):
     client.receive(topic, b"after", 1)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-5", "MQTT-3.10.4-4")
-@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-2", "MQTT-3.10.4-5", "MQTT-4.7.3-4", of="5.0")
+@each_version("3.10.4-1 3.10.4-5 3.10.4-4", "3.10.4-1 3.10.4-2 3.10.4-5 4.7.3-4")
 def test_unsubscribing_takes_the_filter_literally(mqtt, topic):
     client = mqtt.reader(f"{topic}/a/b")
     for other in ("a/+", "a/#", "#", "a", "a/b/", "A/b", "+/b", "a/b/c"):
@@ -98,9 +88,7 @@ def test_unsubscribing_takes_the_filter_literally(mqtt, topic):
     client.receive(f"{topic}/a/b")
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-6")
-@pytest.mark.spec("MQTT-3.10.4-6", "MQTT-3.11.3-1", "MQTT-3.11.3-2", of="5.0")
+@each_version("3.10.4-1 3.10.4-6", "3.10.4-6 3.11.3-1 3.11.3-2")
 def test_many_filters_in_one_unsubscribe(mqtt, topic):
     """They end, and a wildcard among them takes no other one with it."""
     client, publisher = mqtt.reader(*(f"{topic}/{name}" for name in "+#abcd")), mqtt.connect()
@@ -111,9 +99,7 @@ def test_many_filters_in_one_unsubscribe(mqtt, topic):
     assert [message.topic[-1] for message in client.publishes()] == ["b", "c"]
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.10.4-3")
-@pytest.mark.spec("MQTT-3.10.4-3", of="5.0")
+@each_version("3.10.4-3", "3.10.4-3")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_a_delivery_begun_before_unsubscribing_is_finished(mqtt, topic, qos):
     client = mqtt.reader(topic, name="sub", qos=qos, clean=False)
@@ -137,9 +123,7 @@ def test_one_client_unsubscribing_leaves_the_other(mqtt, topic):
     leaving.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.8.4-4")
-@pytest.mark.spec("MQTT-3.8.3-1", "MQTT-4.7.3-2", of="5.0")
+@each_version("3.8.4-4", "3.8.3-1 4.7.3-2")
 def test_a_subscribe_of_300_filters(mqtt, topic):
     filters = [(f"{topic}/{i}", i % 3) for i in range(300)]
     client = mqtt.connect()
@@ -151,9 +135,7 @@ def test_a_subscribe_of_300_filters(mqtt, topic):
     client.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-4.7.3-3")
-@pytest.mark.spec("MQTT-4.7.3-3", of="5.0")
+@each_version("4.7.3-3", "4.7.3-3")
 @pytest.mark.parametrize("size", [1, 127, 128, 20_000, 65_535])
 def test_topics_of_every_length(mqtt, topic, size):
     name = (f"{topic}/" + "x" * size)[-size:]
@@ -168,10 +150,8 @@ def test_topics_of_every_length(mqtt, topic, size):
 MOSQUITTO_TAKES_THE_FIRST = pytest.mark.ours("mosquitto takes the first match it finds")
 
 
-@EACH_VERSION
+@each_version("3.3.5-1 3.8.4-6", "3.3.4-2")
 @MOSQUITTO_TAKES_THE_FIRST
-@pytest.mark.spec("MQTT-3.3.5-1", "MQTT-3.8.4-6")
-@pytest.mark.spec("MQTT-3.3.4-2", of="5.0")
 def test_overlapping_filters_have_the_highest_qos(mqtt, topic):
     client = mqtt.connect()
     assert client.request((f"{topic}/#", 0), (f"{topic}/+", 2), (f"{topic}/b", 1)) == (0, 2, 1)
@@ -181,7 +161,7 @@ def test_overlapping_filters_have_the_highest_qos(mqtt, topic):
 
 
 @MOSQUITTO_TAKES_THE_FIRST
-@pytest.mark.spec("MQTT-3.3.5-1")
+@spec("3.3.5-1")
 @pytest.mark.parametrize("filters", list(itertools.permutations(["#", "+", "b"])))
 @pytest.mark.parametrize("granted", list(itertools.permutations([0, 1, 2])))
 def test_the_order_of_the_subscriptions_does_not_matter(mqtt, topic, filters, granted):
@@ -193,7 +173,7 @@ def test_the_order_of_the_subscriptions_does_not_matter(mqtt, topic, filters, gr
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.5-1", "MQTT-3.10.4-1")
+@spec("3.3.5-1 3.10.4-1")
 def test_after_unsubscribing_the_highest_the_next_one_counts(mqtt, topic):
     client = mqtt.connect()
     client.request((f"{topic}/#", 0), (f"{topic}/+", 2), (f"{topic}/b", 1))
@@ -205,7 +185,7 @@ def test_after_unsubscribing_the_highest_the_next_one_counts(mqtt, topic):
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.5-1", "MQTT-3.1.2-5")
+@spec("3.3.5-1 3.1.2-5")
 def test_a_queued_message_is_queued_once(mqtt, topic):
     client = mqtt.connect("sub", clean=False)
     client.request((f"{topic}/#", 1), (f"{topic}/b", 2))
@@ -216,7 +196,7 @@ def test_a_queued_message_is_queued_once(mqtt, topic):
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.5-1")
+@spec("3.3.5-1")
 @pytest.mark.config("allow_duplicate_messages true")
 def test_with_allow_duplicate_messages_there_is_one_for_each_filter(mqtt, topic):
     client = mqtt.connect()

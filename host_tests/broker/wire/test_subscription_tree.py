@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from .scene import spec
+
 OWN = pytest.mark.config("# for trees")  # without other subscriptions
 DUMPS = pytest.mark.ours("mosquitto writes its tree to its log, in another form")
 
@@ -66,7 +68,7 @@ def assert_tree(broker, client, expected):
 
 
 @OWN
-@pytest.mark.spec("MQTT-3.3.2-3")
+@spec("3.3.2-3")
 def test_wildcards_at_every_level(mqtt):
     clients = subscribe_all(mqtt, MOSQUITTO_WALK)
     publisher = mqtt.connect()
@@ -77,7 +79,7 @@ def test_wildcards_at_every_level(mqtt):
 
 
 @OWN
-@pytest.mark.spec("MQTT-3.3.2-3")
+@spec("3.3.2-3")
 def test_wildcards_with_a_leading_slash(mqtt):
     clients = subscribe_all(mqtt, MOQUETTE_WALK)
     mqtt.connect().publish("/test/hello/shanghai")

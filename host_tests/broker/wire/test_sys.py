@@ -3,6 +3,7 @@
 import pytest
 
 from .codec import Publish, Will
+from .scene import spec
 
 OURS = pytest.mark.ours("mosquitto has no tables, and tells only every so often")
 EVERY_SECOND = pytest.mark.config("sys_interval 1")
@@ -156,7 +157,7 @@ def test_without_an_interval_there_are_none(mqtt):
 
 
 @EVERY_SECOND
-@pytest.mark.spec("MQTT-4.7.2-1")
+@spec("4.7.2-1")
 def test_leading_wildcards_do_not_match_them(mqtt):
     client, clock = mqtt.connect(), mqtt.connect()
     clock.subscribe("$SYS/broker/uptime")

@@ -11,7 +11,7 @@ import pytest
 from ..wire5 import codec as codec5
 from . import codec
 from .codec import Will
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 from .vectors import wire
 
 PROPERTIES = {
@@ -89,23 +89,20 @@ def goes_out_once(mqtt, topic, end):
     mqtt.reader(topic).expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.2-9", "MQTT-3.1.2-10", "MQTT-3.1.2-16")
-@pytest.mark.spec("MQTT-3.1.2-7", "MQTT-3.1.2-8", "MQTT-3.1.2-9", "MQTT-3.1.2-10", of="5.0")
+@each_version("3.1.2-8 3.1.2-9 3.1.2-10 3.1.2-16", "3.1.2-7 3.1.2-8 3.1.2-9 3.1.2-10")
 @pytest.mark.parametrize("end", ENDS)
 def test_the_will_is_published_once_when_the_client(mqtt, topic, end):
     goes_out_once(mqtt, topic, end)
 
 
-@pytest.mark.spec("MQTT-3.1.2-8", of="5.0")
+@spec(new="3.1.2-8")
 @pytest.mark.parametrize("end", ENDS_5)
 def test_the_will_is_published_once_at_a_disconnect_when_the_client(mqtt5, topic, end):
     goes_out_once(mqtt5, topic, end)
 
 
-@EACH_VERSION
+@each_version("3.1.2-8 3.1.4-2 3.1.2-10")
 @pytest.mark.ours("mosquitto drops the will of a kept session that is taken over")
-@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.4-2", "MQTT-3.1.2-10")
 def test_each_connection_of_a_kept_session_has_its_own_will(mqtt, topic):
     witness = mqtt.reader(topic)
     mqtt.connect("mortal", clean=False, will=Will(topic, b"first"))
@@ -118,9 +115,7 @@ def test_each_connection_of_a_kept_session_has_its_own_will(mqtt, topic):
     witness.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.2-10", "MQTT-3.14.4-3", "MQTT-3.1.2-12")
-@pytest.mark.spec("MQTT-3.14.4-3", "MQTT-3.1.2-10", "MQTT-3.1.2-8", of="5.0")
+@each_version("3.1.2-8 3.1.2-10 3.14.4-3 3.1.2-12", "3.14.4-3 3.1.2-10 3.1.2-8")
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_disconnect_removes_the_will(mqtt, topic, clean):
     witness = mqtt.reader(topic)
@@ -147,7 +142,7 @@ def stopped(broker):
         os.kill(number, signal.SIGCONT)
 
 
-@pytest.mark.spec("MQTT-3.1.2-10", "MQTT-3.14.4-3")
+@spec("3.1.2-10 3.14.4-3")
 @pytest.mark.whole  # else the system delays most of the bytes, and drops them at the reset
 def test_what_came_before_a_reset_counts(mqtt, topic):
     """The last message, or a DISCONNECT, is there when the broker sees the reset."""
@@ -164,10 +159,10 @@ def test_what_came_before_a_reset_counts(mqtt, topic):
         witness.expect_silence()
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-9", "MQTT-3.1.2-17", "MQTT-3.3.1-8")
-@pytest.mark.spec("MQTT-3.1.2-14", "MQTT-3.1.2-15", "MQTT-3.3.1-5", of="5.0")
-@pytest.mark.spec("MQTT-3.1.3-10", "MQTT-3.1.2-9", "MQTT-3.3.2-17", "MQTT-3.3.2-18", of="5.0")
+@each_version(
+    "3.1.2-9 3.1.2-17 3.3.1-8",
+    "3.1.2-14 3.1.2-15 3.3.1-5 3.1.3-10 3.1.2-9 3.3.2-17 3.3.2-18",
+)
 @pytest.mark.parametrize("retain", [False, True])
 @pytest.mark.parametrize("granted", [0, 1, 2])
 @pytest.mark.parametrize("qos", [0, 1, 2])
@@ -185,7 +180,7 @@ def test_the_will_has_its_own_qos_retain_flag_and_properties(mqtt, topic, qos, g
         late.expect_silence()
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.parametrize("retain", [False, True])
 def test_an_empty_will_is_published_and_clears_the_retained_message(mqtt, topic, retain):
     witness, publisher = mqtt.reader(topic), mqtt.connect()
@@ -196,8 +191,7 @@ def test_an_empty_will_is_published_and_clears_the_retained_message(mqtt, topic,
     publisher.publish(topic, b"", retain=True)
 
 
-@EACH_VERSION
-@pytest.mark.spec("MQTT-3.1.2-5", "MQTT-3.1.2-8")
+@each_version("3.1.2-5 3.1.2-8")
 def test_a_will_is_queued_for_a_session_that_is_away(mqtt, topic):
     witness = mqtt.reader(topic, name="witness", qos=1, clean=False)
     witness.disconnect()
@@ -205,17 +199,15 @@ def test_a_will_is_queued_for_a_session_that_is_away(mqtt, topic):
     mqtt.connect("witness", clean=False).receive(topic, b"gone", 1)
 
 
-@EACH_VERSION
+@each_version()
 @pytest.mark.ours("mosquitto marks the will as sent before")
 def test_a_client_subscribed_to_its_own_will_gets_it_at_the_next_connect(mqtt, topic):
     mqtt.reader(topic, name="mortal", qos=1, clean=False, will=Will(topic, b"gone", 1)).drop()
     mqtt.connect("mortal", clean=False).receive(topic, b"gone", 1)
 
 
-@EACH_VERSION
+@each_version("3.1.2-8", "3.1.2-8")
 @pytest.mark.ours("mosquitto stops without a word to those of 5.0")
-@pytest.mark.spec("MQTT-3.1.2-8")
-@pytest.mark.spec("MQTT-3.1.2-8", of="5.0")
 @pytest.mark.own_broker
 def test_an_orderly_stop_publishes_the_wills_of_those_connected(mqtt, broker, topic):
     witness = mqtt.reader(topic, name="witness", qos=1)
@@ -234,7 +226,7 @@ def witness(mqtt5, topic):
 
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto lets the will wait although the session has ended")
-@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.3-9", "MQTT-3.3.2-6", of="5.0")
+@spec(new="3.1.2-8 3.1.3-9 3.3.2-6")
 def test_a_will_waits_for_its_delay_or_the_end_of_the_session(mqtt5, topic, witness):
     """All cases that take time, at once: session expiry and will delay of several clients."""
 
@@ -274,7 +266,7 @@ def test_a_will_waits_for_its_delay_or_the_end_of_the_session(mqtt5, topic, witn
     witness.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.1.3-9", "MQTT-3.1.2-10", of="5.0")
+@spec(new="3.1.3-9 3.1.2-10")
 def test_a_takeover_of_the_session_cancels_a_delayed_will(mqtt5, topic, witness):
     will = Will(topic, b"first", 1, properties={"will_delay": 60})
     first = mqtt5.connect("mortal", session_expiry=60, will=will)
@@ -287,7 +279,7 @@ def test_a_takeover_of_the_session_cancels_a_delayed_will(mqtt5, topic, witness)
 
 
 @pytest.mark.ours("mosquitto drops the will then")
-@pytest.mark.spec("MQTT-3.1.2-8", "MQTT-3.1.4-3", of="5.0")
+@spec(new="3.1.2-8 3.1.4-3")
 def test_a_takeover_with_clean_start_publishes_a_delayed_will(mqtt5, topic, witness):
     will = Will(topic, b"first", 1, properties={"will_delay": 60})
     first = mqtt5.connect("mortal", session_expiry=60, will=will)
@@ -298,7 +290,7 @@ def test_a_takeover_with_clean_start_publishes_a_delayed_will(mqtt5, topic, witn
 
 
 @pytest.mark.ours("mosquitto lets the will wait although the session has ended")
-@pytest.mark.spec("MQTT-3.1.2-8", of="5.0")
+@spec(new="3.1.2-8")
 def test_a_disconnect_that_ends_the_session_publishes_a_delayed_will(mqtt5, topic, witness):
     """DISCONNECT 0x04 with a session expiry of 0 ends the session, and so the delay."""
     will = Will(topic, b"gone", 1, properties={"will_delay": 60})
@@ -308,7 +300,7 @@ def test_a_disconnect_that_ends_the_session_publishes_a_delayed_will(mqtt5, topi
 
 
 @pytest.mark.config("max_qos 1")
-@pytest.mark.spec("MQTT-3.2.2-12", "MQTT-3.2.2-9", of="5.0")
+@spec(new="3.2.2-12 3.2.2-9")
 def test_a_will_above_the_maximum_qos_is_refused(mqtt5, topic):
     mqtt5.refuse(0x9B, will=Will(topic, qos=2))
     client = mqtt5.connect(will=Will(topic, qos=1))
@@ -316,7 +308,7 @@ def test_a_will_above_the_maximum_qos_is_refused(mqtt5, topic):
 
 
 @pytest.mark.config("retain_available false")
-@pytest.mark.spec("MQTT-3.2.2-13", of="5.0")
+@spec(new="3.2.2-13")
 def test_a_retained_will_is_refused_where_nothing_is_retained(mqtt5, topic):
     mqtt5.refuse(0x9A, will=Will(topic, retain=True))
     client = mqtt5.connect(will=Will(topic))

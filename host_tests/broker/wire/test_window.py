@@ -8,7 +8,7 @@ import pytest
 
 from ..wire5 import codec as codec5
 from . import codec
-from .scene import EACH_VERSION
+from .scene import each_version, spec
 
 WINDOW_OF_3 = pytest.mark.config("max_inflight_messages 3")
 QUEUE_OF_5 = pytest.mark.config("max_inflight_messages 2\nmax_queued_messages 5")
@@ -39,8 +39,7 @@ def payloads(messages):
     return [int(message.payload) for message in messages]
 
 
-@pytest.mark.spec("MQTT-4.6.0-6")
-@pytest.mark.spec("MQTT-3.3.4-9", "MQTT-4.9.0-1", "MQTT-4.9.0-2", "MQTT-4.3.2-3", of="5.0")
+@spec("4.6.0-6", "3.3.4-9 4.9.0-1 4.9.0-2 4.3.2-3")
 @pytest.mark.parametrize("qos", [1, 2])
 @pytest.mark.parametrize(("mqtt", "maximum", "window"), WINDOWS, indirect=["mqtt"])
 def test_no_more_are_sent_than_the_window_holds(mqtt, topic, maximum, window, qos):
@@ -59,7 +58,7 @@ ONE_AT_ONCE = [
 ]
 
 
-@pytest.mark.spec("MQTT-3.3.4-9", "MQTT-4.3.3-3", "MQTT-4.3.3-5", of="5.0")
+@spec(new="3.3.4-9 4.3.3-3 4.3.3-5")
 @pytest.mark.parametrize(("mqtt", "options"), ONE_AT_ONCE, indirect=["mqtt"])
 def test_a_qos_2_message_counts_until_its_pubcomp(mqtt, topic, options):
     subscriber, _ = fill(mqtt, topic, 2, 3, **options)
@@ -73,7 +72,7 @@ def test_a_qos_2_message_counts_until_its_pubcomp(mqtt, topic, options):
     subscriber.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.4-10", "MQTT-4.9.0-3", of="5.0")
+@spec(new="3.3.4-10 4.9.0-3")
 @pytest.mark.parametrize(("mqtt", "options"), ONE_AT_ONCE, indirect=["mqtt"])
 def test_other_packets_pass_a_full_window(mqtt, topic, options):
     subscriber, publisher = fill(mqtt, topic, 1, 3, **options)
@@ -89,8 +88,7 @@ def test_other_packets_pass_a_full_window(mqtt, topic, options):
 
 
 @WINDOW_OF_3
-@pytest.mark.spec("MQTT-4.4.0-1", "MQTT-4.6.0-1", "MQTT-3.1.2-5")
-@EACH_VERSION
+@each_version("4.4.0-1 4.6.0-1 3.1.2-5")
 def test_window_and_queue_survive_the_connection(mqtt, topic):
     subscriber, publisher = fill(mqtt, topic, 1, 6)
     subscriber.publishes()
@@ -136,7 +134,7 @@ def test_a_full_queue_of_one_client_does_not_affect_another(mqtt, topic):
 
 
 @pytest.mark.ours("mosquitto goes on waiting for a PUBCOMP")
-@pytest.mark.spec("MQTT-4.3.3-9", "MQTT-4.4.0-2", "MQTT-4.9.0-2", of="5.0")
+@spec(new="4.3.3-9 4.4.0-2 4.9.0-2")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_a_refused_message_counts_no_longer(mqtt5, topic, qos):
     subscriber, _ = fill(mqtt5, topic, qos, 4, receive_maximum=1, session_expiry=60)
@@ -149,7 +147,7 @@ def test_a_refused_message_counts_no_longer(mqtt5, topic, qos):
 
 
 @pytest.mark.ours("mosquitto sends all again, whatever the maximum is now")
-@pytest.mark.spec("MQTT-3.3.4-9", "MQTT-4.4.0-1", of="5.0")
+@spec(new="3.3.4-9 4.4.0-1")
 def test_each_connection_has_its_own_maximum(mqtt5, topic):
     subscriber, _ = fill(mqtt5, topic, 1, 8, receive_maximum=5, session_expiry=60)
     assert payloads(subscriber.publishes()) == [0, 1, 2, 3, 4]
@@ -162,7 +160,7 @@ def test_each_connection_has_its_own_maximum(mqtt5, topic):
     assert payloads(subscriber.receive_all()) == list(range(8))
 
 
-@pytest.mark.spec("MQTT-3.3.4-9", of="5.0")
+@spec(new="3.3.4-9")
 def test_retained_messages_respect_it(mqtt5, topic):
     publisher = mqtt5.connect()
     for i in range(6):
@@ -185,7 +183,7 @@ def quota(client):
 
 
 @pytest.mark.ours("mosquitto refuses the message with 0x97, and keeps the connection")
-@pytest.mark.spec("MQTT-3.3.4-7", "MQTT-4.9.0-2", "MQTT-4.13.1-1", of="5.0")
+@spec(new="3.3.4-7 4.9.0-2 4.13.1-1")
 def test_a_client_that_exceeds_it_is_disconnected(mqtt5, topic):
     client = mqtt5.connect()
     for i in range(1, quota(client) + 1):
@@ -196,7 +194,7 @@ def test_a_client_that_exceeds_it_is_disconnected(mqtt5, topic):
     client.expect_disconnect(0x93)
 
 
-@pytest.mark.spec("MQTT-3.3.4-7", "MQTT-4.3.3-12", of="5.0")
+@spec(new="3.3.4-7 4.3.3-12")
 def test_a_released_message_counts_no_longer(mqtt5, topic):
     client = mqtt5.connect()
     maximum = quota(client)
@@ -212,7 +210,7 @@ def test_a_released_message_counts_no_longer(mqtt5, topic):
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.4-7", of="5.0")
+@spec(new="3.3.4-7")
 def test_a_burst_of_qos_1_up_to_the_maximum_is_acknowledged(mqtt5, topic):
     client = mqtt5.connect()
     numbers = range(1, min(quota(client), 200) + 1)

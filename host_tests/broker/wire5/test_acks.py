@@ -2,6 +2,7 @@
 
 import pytest
 
+from ..wire.scene import spec
 from . import codec
 from .codec import NO_SUBSCRIBERS, PUBACK, PUBCOMP, PUBREC, PUBREL, Ack
 
@@ -32,8 +33,7 @@ def nothing_is_left(mqtt5, client):
     mqtt5.connect("sub", clean=False).expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.4.2-1", "MQTT-3.5.2-1", "MQTT-3.6.2-1", "MQTT-3.7.2-1", of="5.0")
-@pytest.mark.spec("MQTT-2.2.1-5", "MQTT-4.3.2-4", "MQTT-4.3.3-4", "MQTT-4.3.3-11", of="5.0")
+@spec(new="3.4.2-1 3.5.2-1 3.6.2-1 3.7.2-1 2.2.1-5 4.3.2-4 4.3.3-4 4.3.3-11")
 @EACH_FORM
 @pytest.mark.parametrize("qos", [1, 2])
 def test_every_form_of_acknowledgement(mqtt5, topic, qos, form):
@@ -53,7 +53,7 @@ def test_every_form_of_acknowledgement(mqtt5, topic, qos, form):
     publisher.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.4.2-1", "MQTT-3.5.2-1", "MQTT-4.4.0-2", "MQTT-4.3.3-9", of="5.0")
+@spec(new="3.4.2-1 3.5.2-1 4.4.0-2 4.3.3-9")
 @pytest.mark.parametrize(
     ("qos", "code"),
     [
@@ -68,7 +68,7 @@ def test_an_acknowledgement_with_an_error_ends_the_delivery(mqtt5, topic, qos, c
     nothing_is_left(mqtt5, client)
 
 
-@pytest.mark.spec("MQTT-4.3.3-4", "MQTT-3.5.2-1", of="5.0")
+@spec(new="4.3.3-4 3.5.2-1")
 def test_a_pubrec_with_no_matching_subscribers_is_a_success(mqtt5, topic):
     client, packet_id = subscribed(mqtt5, topic, 2)
     client.send(codec.ack(PUBREC, packet_id, NO_SUBSCRIBERS))
@@ -77,7 +77,7 @@ def test_a_pubrec_with_no_matching_subscribers_is_a_success(mqtt5, topic):
     nothing_is_left(mqtt5, client)
 
 
-@pytest.mark.spec("MQTT-3.7.2-1", "MQTT-4.3.3-11", of="5.0")
+@spec(new="3.7.2-1 4.3.3-11")
 @pytest.mark.parametrize("code", [None, 0, 0x92])
 def test_a_pubrel_with_an_unknown_id_is_completed(mqtt5, topic, code):
     client = mqtt5.connect()
@@ -89,7 +89,7 @@ def test_a_pubrel_with_an_unknown_id_is_completed(mqtt5, topic, code):
         assert answer.code in mqtt5.codes(0x92, 0)
 
 
-@pytest.mark.spec("MQTT-3.6.2-1", of="5.0")
+@spec(new="3.6.2-1")
 @pytest.mark.parametrize("kind", [PUBACK, PUBREC, PUBCOMP])
 @pytest.mark.parametrize("code", [None, 0, 0x80])
 def test_other_acknowledgements_of_unknown_ids_end_nothing(mqtt5, topic, kind, code):
@@ -106,7 +106,7 @@ def test_other_acknowledgements_of_unknown_ids_end_nothing(mqtt5, topic, kind, c
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.4.2-1", "MQTT-3.5.2-1", of="5.0")
+@spec(new="3.4.2-1 3.5.2-1")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_a_message_with_a_subscriber_is_acknowledged_with_code_0(mqtt5, topic, qos):
     client = mqtt5.connect()
@@ -120,7 +120,7 @@ def test_a_message_with_a_subscriber_is_acknowledged_with_code_0(mqtt5, topic, q
         client.release(packet_id)
 
 
-@pytest.mark.spec("MQTT-4.3.3-12", "MQTT-4.3.2-5", of="5.0")
+@spec(new="4.3.3-12 4.3.2-5")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_after_the_last_acknowledgement_an_id_is_free(mqtt5, topic, qos):
     witness, client = mqtt5.reader(topic), mqtt5.connect()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ..wire.scene import spec
 from . import codec
 
 QOS = [0, 1, 2]
@@ -17,7 +18,7 @@ def witness(mqtt5, topic):
     return mqtt5.reader(f"{topic}/#", qos=2)
 
 
-@pytest.mark.spec("MQTT-3.3.2-12", "MQTT-3.1.2-27", of="5.0")
+@spec(new="3.3.2-12 3.1.2-27")
 @pytest.mark.parametrize("qos", QOS)
 def test_an_alias_stands_for_its_topic(mqtt5, topic, witness, qos):
     client = mqtt5.connect()
@@ -30,7 +31,7 @@ def test_an_alias_stands_for_its_topic(mqtt5, topic, witness, qos):
         witness.receive(f"{topic}/{name}", payload, qos)
 
 
-@pytest.mark.spec("MQTT-3.3.2-12", "MQTT-3.2.2-17", of="5.0")
+@spec(new="3.3.2-12 3.2.2-17")
 def test_every_alias_up_to_the_maximum_can_be_used(mqtt5, topic, witness):
     client = mqtt5.connect()
     maximum = client.connack.properties["topic_alias_maximum"]
@@ -51,7 +52,7 @@ def test_an_alias_can_be_set_again(mqtt5, topic, witness):
     assert [m.topic for m in witness.receive_all()] == [f"{topic}/{n}" for n in "abb"]
 
 
-@pytest.mark.spec("MQTT-3.3.2-7", of="5.0")
+@spec(new="3.3.2-7")
 def test_each_connection_has_its_own_aliases(mqtt5, topic, witness):
     one, two = mqtt5.connect("one", session_expiry=60), mqtt5.connect("two")
     send(one, f"{topic}/one", 1)
@@ -67,7 +68,7 @@ def test_each_connection_has_its_own_aliases(mqtt5, topic, witness):
     witness.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.2-7", of="5.0")
+@spec(new="3.3.2-7")
 def test_a_new_connection_in_a_reused_slot_has_no_aliases(mqtt5, topic, witness):
     for _ in range(4):
         client = mqtt5.connect()
@@ -85,8 +86,7 @@ MAXIMUMS = [
 ]
 
 
-@pytest.mark.spec("MQTT-3.3.2-8", "MQTT-3.3.2-9", "MQTT-3.2.2-17", "MQTT-3.2.2-18", of="5.0")
-@pytest.mark.spec("MQTT-3.3.2-12", of="5.0")
+@spec(new="3.3.2-8 3.3.2-9 3.2.2-17 3.2.2-18 3.3.2-12")
 @pytest.mark.parametrize("maximum", MAXIMUMS)
 def test_an_alias_out_of_range_ends_the_connection(mqtt5, topic, maximum):
     announced = mqtt5.connect().connack.properties.get("topic_alias_maximum", 0)
@@ -100,7 +100,7 @@ def test_an_alias_out_of_range_ends_the_connection(mqtt5, topic, maximum):
         client.expect_disconnect(0x94)
 
 
-@pytest.mark.spec("MQTT-3.3.2-7", of="5.0")
+@spec(new="3.3.2-7")
 def test_a_retained_message_has_the_topic_and_not_the_alias(mqtt5, topic):
     client = mqtt5.connect()
     send(client, topic, 1)
@@ -111,7 +111,7 @@ def test_a_retained_message_has_the_topic_and_not_the_alias(mqtt5, topic):
     late.receive(topic, b"")
 
 
-@pytest.mark.spec("MQTT-3.1.2-26", "MQTT-3.1.2-27", "MQTT-3.3.2-11", of="5.0")
+@spec(new="3.1.2-26 3.1.2-27 3.3.2-11")
 @pytest.mark.parametrize("maximum", [0, 1, 2, 5, 65535])
 @pytest.mark.parametrize("qos", QOS)
 def test_the_broker_respects_the_maximum_of_the_client(mqtt5, topic, maximum, qos):
@@ -125,7 +125,7 @@ def test_the_broker_respects_the_maximum_of_the_client(mqtt5, topic, maximum, qo
 
 
 @pytest.mark.ours("mosquitto's own maximum came with 2.1")
-@pytest.mark.spec("MQTT-3.1.2-26", of="5.0")
+@spec(new="3.1.2-26")
 @pytest.mark.config("max_topic_alias_broker 10")
 @pytest.mark.parametrize("qos", [0, 1])  # MQTT.js loses the topic at QoS 2
 def test_the_broker_sends_the_alias_instead_of_the_topic(mqtt5, topic, qos):
@@ -148,7 +148,7 @@ def test_with_max_topic_alias_broker_0_it_sends_no_alias(mqtt5, topic):
         assert client.receive(topic).alias == 0
 
 
-@pytest.mark.spec("MQTT-3.3.2-7", "MQTT-4.4.0-1", of="5.0")
+@spec(new="3.3.2-7 4.4.0-1")
 @pytest.mark.parametrize("maximum", [0, 3])
 def test_a_message_sent_again_has_its_topic(mqtt5, topic, maximum):
     client = mqtt5.connect("sub", session_expiry=60, topic_alias_maximum=3)
@@ -163,7 +163,7 @@ def test_a_message_sent_again_has_its_topic(mqtt5, topic, maximum):
     assert [message.topic for message in client.receive_all()] == names
 
 
-@pytest.mark.spec("MQTT-4.3.3-10", of="5.0")
+@spec(new="4.3.3-10")
 def test_a_qos_2_message_may_be_repeated_with_the_alias_alone(mqtt5, topic, witness):
     client = mqtt5.connect()
     send(client, f"{topic}/a", 1, b"first")
@@ -178,7 +178,7 @@ def test_a_qos_2_message_may_be_repeated_with_the_alias_alone(mqtt5, topic, witn
 @pytest.mark.own_broker
 @pytest.mark.config("limit connections 20")
 @pytest.mark.ours("mosquitto's tables grow")
-@pytest.mark.spec("MQTT-3.2.2-17", of="5.0")
+@spec(new="3.2.2-17")
 def test_long_topics_leave_the_aliases_of_others_alone(mqtt5, topic, witness):
     """The arena has space for 21 times 16 topics of 1,024 bytes. When it is full, the connection
     with the most bytes in it is disconnected."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ..wire.scene import spec
 from ..wire.vectors import wire
 from . import codec
 from .codec import AGAIN, CONTINUE, Connack, Will
@@ -10,9 +11,7 @@ from .scram import METHOD, SCRAM, Exchange, answer, begin, login
 ABOUT = {"user": (("a", "b"), ("a", "c"))}
 
 
-@pytest.mark.spec(
-    "MQTT-4.12.0-1", "MQTT-4.12.0-4", "MQTT-3.1.2-30", "MQTT-3.2.0-1", "MQTT-3.2.2-7", of="5.0"
-)
+@spec(new="4.12.0-1 4.12.0-4 3.1.2-30 3.2.0-1 3.2.2-7")
 @pytest.mark.parametrize("method", ["PLAIN", "scram-sha-256", "SCRAM-SHA-1", "", "Füße"])
 @pytest.mark.parametrize("data", [None, b"", b"n,,n=user,r=abc"])
 def test_an_unknown_method_is_refused(mqtt5, method, data):
@@ -20,7 +19,7 @@ def test_an_unknown_method_is_refused(mqtt5, method, data):
     mqtt5.refuse(*mqtt5.codes(0x8C, 0x87), auth_method=method, **more)
 
 
-@pytest.mark.spec("MQTT-4.12.0-7", "MQTT-4.12.0-6", "MQTT-4.13.1-1", of="5.0")
+@spec(new="4.12.0-7 4.12.0-6 4.13.1-1")
 @pytest.mark.parametrize(
     "packet", ["f0 [ 19 [ 15 'SCRAM-SHA-256' ] ]", "f0 [ 18 [ 15 'X' 16 'd' ] ]", "f0 [ 19 ]"]
 )
@@ -33,10 +32,7 @@ def test_without_a_method_at_connect_auth_is_an_error(mqtt5, packet):
 class TestLogin:
     pytestmark = SCRAM
 
-    @pytest.mark.spec(
-        "MQTT-4.12.0-2", "MQTT-4.12.0-3", "MQTT-4.12.0-5", "MQTT-3.15.2-1", "MQTT-3.2.0-1",
-        of="5.0",
-    )  # fmt: skip
+    @spec(new="4.12.0-2 4.12.0-3 4.12.0-5 3.15.2-1 3.2.0-1")
     def test_the_right_password_is_accepted(self, mqtt5, topic):
         client = login(mqtt5)
         client.subscribe(topic, qos=1)
@@ -55,11 +51,11 @@ class TestLogin:
         assert client.connack.session_present
         client.receive(topic, b"gone", 1, content_type="text")
 
-    @pytest.mark.spec("MQTT-3.15.2-2", "MQTT-3.15.2-3", of="5.0")
+    @spec(new="3.15.2-2 3.15.2-3")
     def test_it_respects_maximum_packet_size(self, mqtt5):
         login(mqtt5, maximum_packet_size=150, request_problem_info=0).expect_silence()
 
-    @pytest.mark.spec("MQTT-4.12.0-4", "MQTT-3.1.4-2", "MQTT-4.13.2-1", of="5.0")
+    @spec(new="4.12.0-4 3.1.4-2 4.13.2-1")
     @pytest.mark.parametrize(
         "who", [("user", "pencils"), ("user", ""), ("nobody", "pencil"), ("us,er=", "x")]
     )
@@ -84,7 +80,7 @@ class TestLogin:
         more = {} if first is None else {"auth_data": first}
         mqtt5.refuse(0x87, auth_method=METHOD, **more)
 
-    @pytest.mark.spec("MQTT-3.1.2-30", "MQTT-3.2.0-1", "MQTT-3.1.4-6", of="5.0")
+    @spec(new="3.1.2-30 3.2.0-1 3.1.4-6")
     @pytest.mark.parametrize(
         "packet",
         ["c0 [ ]", "30 [ 't' [ ] ]", "82 [ 0001 [ ] 't' 00 ]",
@@ -97,7 +93,7 @@ class TestLogin:
         assert client.answer() == (Connack(False, 0x82) if packet.startswith("10") else None)
         client.expect_closed()
 
-    @pytest.mark.spec("MQTT-4.12.0-4", "MQTT-4.12.0-5", "MQTT-4.13.1-1", of="5.0")
+    @spec(new="4.12.0-4 4.12.0-5 4.13.1-1")
     @pytest.mark.parametrize(
         ("packet", "code"),
         [
@@ -123,7 +119,7 @@ class TestLogin:
         client.expect_last()
         witness.expect_silence()
 
-    @pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.15.2-2", of="5.0")
+    @spec(new="3.1.2-24 3.15.2-2")
     @pytest.mark.parametrize("most", [5, 60, 90])
     def test_a_challenge_above_maximum_packet_size_is_not_sent(self, mqtt5, most):
         client = mqtt5.socket()
@@ -133,7 +129,7 @@ class TestLogin:
         assert client.next() == Connack(False, 0x95)
         client.expect_last()
 
-    @pytest.mark.spec("MQTT-3.1.2-30", of="5.0")
+    @spec(new="3.1.2-30")
     def test_a_disconnect_during_the_login_is_allowed(self, mqtt5):
         client, _, _ = begin(mqtt5)
         client.disconnect()
@@ -164,7 +160,7 @@ class TestLogin:
         mqtt5.refuse(0x86, username="user", password=b"pencils")
         mqtt5.refuse(0x86, username="nobody", password=b"pencil")
 
-    @pytest.mark.spec("MQTT-3.1.4-2", of="5.0")
+    @spec(new="3.1.4-2")
     def test_a_password_in_connect_is_accepted_too(self, mqtt5, topic):
         mqtt5.reader(topic, qos=1, username="user", password=b"pencil")
 
@@ -179,7 +175,7 @@ class TestAgain:
         assert challenge.properties["auth_method"] == METHOD
         return exchange.final(challenge.properties["auth_data"])
 
-    @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-4.12.0-5", "MQTT-3.15.2-1", of="5.0")
+    @spec(new="4.12.1-1 4.12.0-5 3.15.2-1")
     def test_a_client_authenticates_three_times(self, mqtt5, topic):
         client = login(mqtt5)
         client.subscribe(topic)
@@ -194,7 +190,7 @@ class TestAgain:
             exchange.check(end.properties["auth_data"])
         client.expect_silence()
 
-    @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-4.4.0-1", of="5.0")
+    @spec(new="4.12.1-1 4.4.0-1")
     def test_messages_in_flight_in_both_directions_go_on(self, mqtt5, topic):
         """Between the packets of QoS 2, and with a session that is resumed."""
         options = {"session_expiry": 60, "receive_maximum": 2}
@@ -223,7 +219,7 @@ class TestAgain:
         client.expect_auth(0)
         client.expect_silence()
 
-    @pytest.mark.spec("MQTT-4.12.1-2", of="5.0")
+    @spec(new="4.12.1-2")
     def test_a_wrong_password_disconnects(self, mqtt5, topic):
         witness = login(mqtt5)
         witness.subscribe(topic)
@@ -232,7 +228,7 @@ class TestAgain:
         client.expect_disconnect(0x87)
         witness.receive(topic, b"gone")
 
-    @pytest.mark.spec("MQTT-4.12.1-1", "MQTT-3.15.2-1", of="5.0")
+    @spec(new="4.12.1-1 3.15.2-1")
     @pytest.mark.parametrize(
         ("packet", "code"),
         [("f0 [ ]", 0x82), ("f0 [ 18 [ 15 'SCRAM-SHA-256' ] ]", 0x82), ("f0 [ 19 ]", 0x82),

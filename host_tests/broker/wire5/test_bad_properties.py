@@ -4,6 +4,7 @@ import pytest
 
 from ..wire.codec import length
 from ..wire.refusals import refuse, refuse_connect
+from ..wire.scene import spec
 from ..wire.vectors import BAD_TEXT, EACH_CASE, cases, wire
 from . import codec
 from .codec import (
@@ -83,7 +84,7 @@ def sized(body):
     return length(len(body)) + body
 
 
-@pytest.mark.spec("MQTT-4.13.1-1", "MQTT-3.14.2-2", of="5.0")
+@spec(new="4.13.1-1 3.14.2-2")
 @KINDS
 def test_a_property_that_does_not_belong_to_a_packet_is_malformed(mqtt5, kind):
     for name in SAMPLES.keys() - BELONG[kind]:
@@ -131,8 +132,7 @@ def test_a_cut_property_is_malformed(mqtt5, kind):
             expect_refused(mqtt5, kind, sized(whole[:end]), 0x81, f"{name} of {end} bytes")
 
 
-@pytest.mark.spec("MQTT-1.5.4-1", "MQTT-1.5.4-2", "MQTT-1.5.7-1", "MQTT-3.3.2-13", of="5.0")
-@pytest.mark.spec("MQTT-3.3.2-19", of="5.0")
+@spec(new="1.5.4-1 1.5.4-2 1.5.7-1 3.3.2-13 3.3.2-19")
 @KINDS
 def test_invalid_utf_8_is_malformed(mqtt5, kind):
     for name in BELONG[kind]:

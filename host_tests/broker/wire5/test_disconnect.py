@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from ..wire.scene import spec
 from . import codec
 from .codec import Will
 
@@ -12,14 +13,14 @@ CODES = [0x00, 0x04, 0x80, 0x81, 0x82, 0x83, 0x90, 0x93, 0x94, 0x95, 0x96, 0x97,
 ABOUT = {"reason_string": "good bye", "user": (("a", "b"), ("a", "c"))}
 
 
-@pytest.mark.spec("MQTT-3.14.2-1", "MQTT-3.14.4-1", "MQTT-3.14.4-2", of="5.0")
+@spec(new="3.14.2-1 3.14.4-1 3.14.4-2")
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("properties", [{}, ABOUT], ids=["bare", "about"])
 def test_a_client_may_disconnect_with_each_of_its_codes(mqtt5, topic, code, properties):
     mqtt5.connect().disconnect(code, **properties)
 
 
-@pytest.mark.spec("MQTT-3.14.4-1", of="5.0")
+@spec(new="3.14.4-1")
 def test_packets_after_disconnect_are_ignored(mqtt5, topic):
     witness, client = mqtt5.reader(topic), mqtt5.connect()
     client.send(
@@ -30,7 +31,7 @@ def test_packets_after_disconnect_are_ignored(mqtt5, topic):
     witness.expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.14.4-1", of="5.0")
+@spec(new="3.14.4-1")
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_disconnect_is_the_last_packet_of_the_broker(mqtt5, topic, qos):
     """Even with a message still to be delivered, and with a PINGREQ after the error."""
@@ -40,7 +41,7 @@ def test_disconnect_is_the_last_packet_of_the_broker(mqtt5, topic, qos):
     assert found[-1] == codec.Disconnect(0x81), found
 
 
-@pytest.mark.spec("MQTT-3.14.2-2", "MQTT-3.14.4-2", "MQTT-4.13.2-1", of="5.0")
+@spec(new="3.14.2-2 3.14.4-2 4.13.2-1")
 def test_a_client_that_is_still_sending_can_read_the_reason(mqtt5, topic):
     """The broker closes without a reset, which could destroy the DISCONNECT."""
     for _ in range(5):
@@ -58,7 +59,7 @@ def test_a_half_closed_connection_is_still_answered_or_closed(mqtt5, topic):
     witness.receive(topic, b"gone")
 
 
-@pytest.mark.spec("MQTT-3.14.4-2", "MQTT-3.14.2-2", of="5.0")
+@spec(new="3.14.4-2 3.14.2-2")
 def test_a_client_that_does_not_close_is_closed(mqtt5):
     """After its own DISCONNECT, and after the broker's."""
     one, two = mqtt5.connect(), mqtt5.connect()
@@ -71,7 +72,7 @@ def test_a_client_that_does_not_close_is_closed(mqtt5):
     assert time.monotonic() - start < 5
 
 
-@pytest.mark.spec("MQTT-3.14.2-3", "MQTT-3.1.2-29", of="5.0")
+@spec(new="3.14.2-3 3.1.2-29")
 def test_without_problem_information_the_code_is_still_sent(mqtt5, topic):
     """The client checks at each packet that it has no reason string."""
     client = mqtt5.connect(request_problem_info=0)
@@ -95,7 +96,7 @@ def test_a_refusal_has_the_server_reference(mqtt5):
 
 @pytest.mark.ours("mosquitto's tables grow")
 @pytest.mark.config("max_connections 1\nserver_reference other.example:1883")
-@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.2.0-1", of="5.0")
+@spec(new="3.1.2-24 3.2.0-1")
 def test_the_server_reference_respects_maximum_packet_size(mqtt5):
     mqtt5.connect("kept")
     whole = 5 + 3 + len("other.example:1883")

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from ..wire.scene import spec
 from . import codec
 from .codec import Ack
 
@@ -15,7 +16,7 @@ def left(message):
     return message.properties.get("message_expiry")
 
 
-@pytest.mark.spec("MQTT-3.3.2-6", of="5.0")
+@spec(new="3.3.2-6")
 @pytest.mark.parametrize("seconds", [10, 256, 65536, 0xFFFFFFFF])
 @pytest.mark.parametrize("qos", QOS)
 def test_a_connected_client_gets_nearly_all_of_it(mqtt5, topic, qos, seconds):
@@ -44,7 +45,7 @@ def names(messages, qos):
 
 
 @pytest.mark.waits
-@pytest.mark.spec("MQTT-3.3.2-5", "MQTT-3.3.2-6", of="5.0")
+@spec(new="3.3.2-5 3.3.2-6")
 def test_queued_and_retained_messages_expire(mqtt5, topic):
     away = mqtt5.connect("away", session_expiry=60)
     old = mqtt5.older("old", clean=False)
@@ -69,7 +70,7 @@ def test_queued_and_retained_messages_expire(mqtt5, topic):
 
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto lets what was sent expire too")
-@pytest.mark.spec("MQTT-4.3.3-7", "MQTT-4.3.3-13", "MQTT-4.4.0-1", of="5.0")
+@spec(new="4.3.3-7 4.3.3-13 4.4.0-1")
 def test_messages_in_flight_do_not_expire(mqtt5, topic):
     client = mqtt5.reader(f"{topic}/#", name="sub", qos=2, session_expiry=60)
     publisher = mqtt5.connect()
@@ -90,7 +91,7 @@ def test_messages_in_flight_do_not_expire(mqtt5, topic):
 
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto sends nothing more behind what has expired")
-@pytest.mark.spec("MQTT-3.3.2-5", "MQTT-3.3.2-6", of="5.0")
+@spec(new="3.3.2-5 3.3.2-6")
 def test_messages_that_wait_for_the_window_expire(mqtt5, topic):
     client = mqtt5.reader(f"{topic}/live/#", qos=2, receive_maximum=1)
     client.publish(f"{topic}/live/first", b"blocks", 1)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ..wire.scene import spec
 from . import codec
 
 QOS = [0, 1, 2]
@@ -12,7 +13,7 @@ def by(message):
     return sorted(message.properties.get("subscription_id", ()))
 
 
-@pytest.mark.spec("MQTT-3.3.4-3", of="5.0")
+@spec(new="3.3.4-3")
 @pytest.mark.parametrize("number", [1, 127, 128, 16383, 16384, 2097151, 2097152, 268435455])
 def test_a_message_has_the_identifier_of_its_subscription(mqtt5, topic, number):
     client = mqtt5.reader(topic, qos=2, subscription_id=number)
@@ -36,7 +37,7 @@ def all_of(messages):
     return sorted(number for message in messages for number in by(message))
 
 
-@pytest.mark.spec("MQTT-3.3.4-2", "MQTT-3.3.4-3", "MQTT-3.3.4-4", of="5.0")
+@spec(new="3.3.4-2 3.3.4-3 3.3.4-4")
 @pytest.mark.parametrize("qos", QOS)
 def test_the_identifiers_of_all_overlapping_subscriptions_are_sent(mqtt5, topic, qos):
     client = mqtt5.reader(f"{topic}/+", qos=0, subscription_id=1)
@@ -56,7 +57,7 @@ def test_the_identifiers_of_all_overlapping_subscriptions_are_sent(mqtt5, topic,
 
 @pytest.mark.config("allow_duplicate_messages true")
 @pytest.mark.ours("mosquitto sends one copy, always")
-@pytest.mark.spec("MQTT-3.3.4-5", of="5.0")
+@spec(new="3.3.4-5")
 def test_copies_have_the_identifier_of_their_own_subscription(mqtt5, topic):
     client = mqtt5.reader(f"{topic}/+", qos=1, subscription_id=1)
     client.subscribe(f"{topic}/a", qos=2, subscription_id=2)
@@ -66,7 +67,7 @@ def test_copies_have_the_identifier_of_their_own_subscription(mqtt5, topic):
     assert sorted(found) == [(0, []), (1, [1]), (2, [2])]
 
 
-@pytest.mark.spec("MQTT-3.8.4-3", of="5.0")
+@spec(new="3.8.4-3")
 def test_subscribing_again_replaces_the_identifier(mqtt5, topic):
     client = mqtt5.reader(topic, subscription_id=1)
     client.subscribe(topic, subscription_id=2)
@@ -77,7 +78,7 @@ def test_subscribing_again_replaces_the_identifier(mqtt5, topic):
     client.receive(topic)
 
 
-@pytest.mark.spec("MQTT-3.3.4-3", of="5.0")
+@spec(new="3.3.4-3")
 def test_the_identifier_is_stored_with_the_session_and_its_messages(mqtt5, topic):
     away = mqtt5.reader(topic, name="away", qos=1, subscription_id=1000, session_expiry=60)
     away.disconnect()
@@ -112,7 +113,7 @@ def test_each_client_gets_its_own_identifier(mqtt5, topic):
 
 
 @pytest.mark.ours("mosquitto takes it from clients")
-@pytest.mark.spec("MQTT-3.3.4-6", of="5.0")
+@spec(new="3.3.4-6")
 @pytest.mark.parametrize("numbers", [1, (1, 2)])
 def test_a_client_may_not_publish_an_identifier(mqtt5, topic, numbers):
     client = mqtt5.connect()
@@ -145,7 +146,7 @@ def test_a_message_sent_again_has_its_old_identifier(mqtt5, topic):
 
 
 @pytest.mark.ours("mosquitto may send several copies")
-@pytest.mark.spec("MQTT-3.3.4-3", "MQTT-3.3.4-4", of="5.0")
+@spec(new="3.3.4-3 3.3.4-4")
 @pytest.mark.parametrize("expiry", [{}, {"message_expiry": 1000}], ids=["", "expires"])
 @pytest.mark.parametrize("qos", QOS)
 def test_all_identifiers_are_sent_with_a_topic_larger_than_a_buffer(mqtt5, topic, qos, expiry):

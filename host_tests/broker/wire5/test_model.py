@@ -13,6 +13,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from ..wire.scene import spec
 from . import codec
 from .codec import AS_PUBLISHED, HANDLING, NO_LOCAL, Publish
 from .model import SHORT, Session, Subscription, Will
@@ -246,8 +247,7 @@ class Older(Events):
 
 
 @pytest.mark.ours("mosquitto takes the first of overlapping filters, and drops some wills")
-@pytest.mark.spec("MQTT-4.5.0-1", "MQTT-4.6.0-6", "MQTT-3.3.5-1", "MQTT-4.4.0-1", "MQTT-3.1.2-4")
-@pytest.mark.spec("MQTT-4.5.0-1", "MQTT-3.3.4-2", "MQTT-4.4.0-1", "MQTT-3.1.2-8", of="5.0")
+@spec("4.5.0-1 4.6.0-6 3.3.5-1 4.4.0-1 3.1.2-4", "4.5.0-1 3.3.4-2 4.4.0-1 3.1.2-8")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("events", [Older, Events])
 def test_each_client_gets_what_it_is_owed(broker, send, kind, events):

@@ -5,6 +5,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
+from ..wire.scene import spec
 from .model import SHORT
 from .players import LONG
 from .test_model import PROPERTIES, QOS, SETTINGS, TOPICS, Events
@@ -48,7 +49,7 @@ class Timed(Events):
 
 @pytest.mark.waits
 @pytest.mark.ours("mosquitto takes the first of overlapping filters, and drops some wills")
-@pytest.mark.spec("MQTT-3.3.2-5", "MQTT-3.1.3-9", "MQTT-3.1.2-8", of="5.0")
+@spec(new="3.3.2-5 3.1.3-9 3.1.2-8")
 def test_each_client_gets_what_has_not_expired(broker, send):
     machine = lambda: Timed(broker, send)  # noqa: E731
     run_state_machine_as_test(machine, settings=BRIEFLY)  # type: ignore[arg-type]

@@ -2,13 +2,14 @@
 
 import pytest
 
+from ..wire.scene import spec
 from .codec import AS_PUBLISHED, HANDLING, NO_LOCAL, Will
 
 QOS = [0, 1, 2]
 ALWAYS, IF_NEW, NEVER = HANDLING
 
 
-@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
+@spec(new="3.8.3-3")
 @pytest.mark.parametrize("qos", QOS)
 def test_with_no_local_a_client_does_not_get_its_own_messages(mqtt5, topic, qos):
     one, two = mqtt5.connect(), mqtt5.connect()
@@ -20,7 +21,7 @@ def test_with_no_local_a_client_does_not_get_its_own_messages(mqtt5, topic, qos)
     assert [m.payload for m in two.receive_all()] == [b"from one", b"from two"]
 
 
-@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
+@spec(new="3.8.3-3")
 @pytest.mark.parametrize("qos", QOS)
 @pytest.mark.parametrize("how", ["reconnect", "older version", "takeover"])
 def test_no_local_holds_for_the_next_connection(mqtt5, topic, qos, how):
@@ -37,7 +38,7 @@ def test_no_local_holds_for_the_next_connection(mqtt5, topic, qos, how):
     client.receive(topic, b"not mine", qos)
 
 
-@pytest.mark.spec("MQTT-3.8.3-3", "MQTT-3.3.4-2", of="5.0")
+@spec(new="3.8.3-3 3.3.4-2")
 def test_each_subscription_has_its_own_no_local(mqtt5, topic):
     client = mqtt5.reader(f"{topic}/+", qos=1, options=NO_LOCAL)
     client.subscribe(f"{topic}/a")
@@ -56,7 +57,7 @@ def test_a_new_no_local_subscription_may_get_the_clients_retained_message(mqtt5,
     client.publish(topic, b"", retain=True)
 
 
-@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
+@spec(new="3.8.3-3")
 def test_no_local_holds_for_the_clients_own_will(mqtt5, topic):
     client = mqtt5.connect("me", session_expiry=60, will=Will(topic, b"gone", 1))
     client.subscribe(topic, qos=1, options=NO_LOCAL)
@@ -64,7 +65,7 @@ def test_no_local_holds_for_the_clients_own_will(mqtt5, topic):
     mqtt5.connect("me", clean=False).expect_silence()
 
 
-@pytest.mark.spec("MQTT-3.3.1-12", "MQTT-3.3.1-13", of="5.0")
+@spec(new="3.3.1-12 3.3.1-13")
 @pytest.mark.parametrize("options", [0, AS_PUBLISHED], ids=["off", "on"])
 @pytest.mark.parametrize("retain", [False, True])
 @pytest.mark.parametrize("qos", QOS)
@@ -76,7 +77,7 @@ def test_retain_as_published(mqtt5, topic, qos, retain, options):
     client.receive(topic, b"", retain=options == AS_PUBLISHED)
 
 
-@pytest.mark.spec("MQTT-3.3.1-13", of="5.0")
+@spec(new="3.3.1-13")
 def test_retain_as_published_holds_for_queued_messages(mqtt5, topic):
     names = {"as published": AS_PUBLISHED, "not": 0}
     for name, options in names.items():
@@ -92,7 +93,7 @@ def test_retain_as_published_holds_for_queued_messages(mqtt5, topic):
     publisher.publish(topic, b"", retain=True)
 
 
-@pytest.mark.spec("MQTT-3.3.1-13", of="5.0")
+@spec(new="3.3.1-13")
 @pytest.mark.parametrize("options", [0, AS_PUBLISHED], ids=["off", "on"])
 def test_retained_messages_at_the_subscription_have_the_retain_flag(mqtt5, topic, options):
     client = mqtt5.connect()
@@ -102,7 +103,7 @@ def test_retained_messages_at_the_subscription_have_the_retain_flag(mqtt5, topic
     client.publish(topic, b"", retain=True)
 
 
-@pytest.mark.spec("MQTT-3.3.1-9", "MQTT-3.3.1-10", "MQTT-3.3.1-11", "MQTT-3.8.4-4", of="5.0")
+@spec(new="3.3.1-9 3.3.1-10 3.3.1-11 3.8.4-4")
 @pytest.mark.parametrize(
     ("handling", "first", "again"),
     [(ALWAYS, True, True), (IF_NEW, True, False), (NEVER, False, False)],
@@ -127,7 +128,7 @@ def test_retain_handling(mqtt5, topic, handling, first, again):
 
 
 @pytest.mark.ours("mosquitto lets the first options stand")
-@pytest.mark.spec("MQTT-3.8.4-3", of="5.0")
+@spec(new="3.8.4-3")
 def test_subscribing_again_replaces_the_options(mqtt5, topic):
     client, other = mqtt5.connect(), mqtt5.connect()
     client.subscribe(topic, qos=2, options=NO_LOCAL | AS_PUBLISHED)
@@ -162,7 +163,7 @@ def test_options_differ_from_filter_to_filter(mqtt5, topic):
 
 
 @pytest.mark.config("qos2_delivery release")
-@pytest.mark.spec("MQTT-3.8.3-3", of="5.0")
+@spec(new="3.8.3-3")
 def test_no_local_holds_for_messages_released_by_pubrel(mqtt5, topic):
     client = mqtt5.reader(topic, qos=2, options=NO_LOCAL)
     client.publish(topic, b"mine", 2)

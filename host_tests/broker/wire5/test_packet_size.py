@@ -3,6 +3,7 @@
 import pytest
 
 from ..wire.scene import Scene as OlderScene
+from ..wire.scene import spec
 from ..wire.vectors import wire
 from . import codec
 from .codec import Connack, Will
@@ -18,7 +19,7 @@ def publish_size(topic, payload, qos, properties=1):
     return 2 + 2 + len(topic) + (2 if qos else 0) + properties + len(payload)
 
 
-@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
+@spec(new="3.1.2-24 3.1.2-25")
 @OVER
 @pytest.mark.parametrize("qos", QOS)
 def test_a_message_that_is_too_large_is_not_sent(mqtt5, topic, qos, over):
@@ -34,7 +35,7 @@ def test_a_message_that_is_too_large_is_not_sent(mqtt5, topic, qos, over):
     assert [len(message.payload) for message in large.receive_all()] == sizes
 
 
-@pytest.mark.spec("MQTT-3.1.2-24", of="5.0")
+@spec(new="3.1.2-24")
 @OVER
 @pytest.mark.parametrize("qos", QOS)
 def test_properties_count_in_the_packet_size(mqtt5, topic, qos, over):
@@ -48,7 +49,7 @@ def test_properties_count_in_the_packet_size(mqtt5, topic, qos, over):
 
 
 @pytest.mark.ours("mosquitto waits for the acknowledgement of what it did not send")
-@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.2-25", of="5.0")
+@spec(new="3.1.2-24 3.1.2-25")
 def test_it_holds_for_retained_and_queued_messages(mqtt5, topic):
     publisher = mqtt5.connect()
     away = mqtt5.reader(f"{topic}/+", name="away", qos=1, session_expiry=60)
@@ -64,7 +65,7 @@ def test_it_holds_for_retained_and_queued_messages(mqtt5, topic):
 
 
 @pytest.mark.ours("mosquitto waits for the acknowledgement of what it did not send")
-@pytest.mark.spec("MQTT-3.1.2-25", "MQTT-3.3.4-9", of="5.0")
+@spec(new="3.1.2-25 3.3.4-9")
 def test_a_message_that_was_not_sent_is_not_in_flight(mqtt5, topic):
     client = mqtt5.connect("sub", maximum_packet_size=100, receive_maximum=1, session_expiry=60)
     client.subscribe(topic, qos=1)
@@ -78,12 +79,10 @@ def test_a_message_that_was_not_sent_is_not_in_flight(mqtt5, topic):
 
 
 # In packets this small nothing fits that may be omitted.
-@pytest.mark.spec(
-    "MQTT-3.2.2-19", "MQTT-3.2.2-20", "MQTT-3.4.2-2", "MQTT-3.4.2-3", "MQTT-3.5.2-2",
-    "MQTT-3.5.2-3", "MQTT-3.6.2-2", "MQTT-3.6.2-3", "MQTT-3.7.2-2", "MQTT-3.7.2-3",
-    "MQTT-3.9.2-1", "MQTT-3.9.2-2", "MQTT-3.11.2-1", "MQTT-3.11.2-2", "MQTT-3.14.2-3",
-    "MQTT-3.14.2-4", of="5.0",
-)  # fmt: skip
+@spec(
+    new="3.2.2-19 3.2.2-20 3.4.2-2 3.4.2-3 3.5.2-2 3.5.2-3 3.6.2-2 3.6.2-3 3.7.2-2 "
+    "3.7.2-3 3.9.2-1 3.9.2-2 3.11.2-1 3.11.2-2 3.14.2-3 3.14.2-4",
+)
 @pytest.mark.parametrize("size", [25, 30, 40, 60])
 def test_answers_fit_a_very_small_maximum(mqtt5, topic, size):
     client = mqtt5.connect(maximum_packet_size=size)
@@ -103,7 +102,7 @@ SMALL = pytest.mark.config("limit tx_bytes 640")
 
 
 @pytest.mark.ours("mosquitto sends a larger SUBACK")
-@pytest.mark.spec("MQTT-3.1.2-24", of="5.0")
+@spec(new="3.1.2-24")
 @pytest.mark.parametrize(
     ("terms", "most", "code"),
     [({"maximum_packet_size": 30}, 25, 0x95), pytest.param({}, 634, 0x97, marks=SMALL)],
@@ -130,7 +129,7 @@ def test_an_answer_that_is_too_large_ends_the_connection(mqtt5, topic, terms, mo
 
 @pytest.mark.ours("mosquitto calls an empty client id an unspecified error")
 @pytest.mark.config("allow_zero_length_clientid false")
-@pytest.mark.spec("MQTT-3.2.2-19", "MQTT-3.2.2-20", of="5.0")
+@spec(new="3.2.2-19 3.2.2-20")
 def test_a_refusal_fits_a_very_small_maximum(mqtt5):
     client = mqtt5.socket()
     client.terms = {"maximum_packet_size": 10}
@@ -139,7 +138,7 @@ def test_a_refusal_fits_a_very_small_maximum(mqtt5):
 
 @pytest.mark.config("max_packet_size 200")
 class TestMaximumOfTheBroker:
-    @pytest.mark.spec("MQTT-3.2.2-15", of="5.0")
+    @spec(new="3.2.2-15")
     @pytest.mark.parametrize("over", [OVER_1, 3])
     @pytest.mark.parametrize("qos", QOS)
     def test_a_larger_packet_ends_the_connection(self, mqtt5, topic, qos, over):
@@ -150,7 +149,7 @@ class TestMaximumOfTheBroker:
         client.send(codec.publish(topic, payload + b"x" * over, qos, 9))
         client.expect_disconnect(0x95)
 
-    @pytest.mark.spec("MQTT-3.2.2-15", of="5.0")
+    @spec(new="3.2.2-15")
     @pytest.mark.parametrize("packet", ["30 ffff 7f", "82 ff03", "e0 ffff ff7f"])
     def test_the_remaining_length_alone_is_enough(self, mqtt5, packet):
         client = mqtt5.connect()
@@ -190,7 +189,7 @@ class TestMaximumOfTheBroker:
         assert client.read_to_end() == b""
 
 
-@pytest.mark.spec("MQTT-3.1.2-25", of="5.0")
+@spec(new="3.1.2-25")
 @pytest.mark.parametrize("qos", [0, 1])
 def test_a_new_alias_does_not_make_a_message_too_large(mqtt5, topic, qos):
     most = 40
@@ -203,7 +202,7 @@ def test_a_new_alias_does_not_make_a_message_too_large(mqtt5, topic, qos):
         client.receive(name, payload, qos)
 
 
-@pytest.mark.spec("MQTT-3.14.0-1", "MQTT-3.1.2-24", of="5.0")
+@spec(new="3.14.0-1 3.1.2-24")
 @pytest.mark.ours("mosquitto sends a larger CONNACK")
 @pytest.mark.parametrize("most", [5, 10, 14])
 def test_a_connack_above_the_maximum_becomes_a_short_refusal(mqtt5, most):
@@ -214,7 +213,7 @@ def test_a_connack_above_the_maximum_becomes_a_short_refusal(mqtt5, most):
     client.expect_closed()
 
 
-@pytest.mark.spec("MQTT-3.1.2-24", "MQTT-3.1.4-1", "MQTT-3.1.4-2", of="5.0")
+@spec(new="3.1.2-24 3.1.4-1 3.1.4-2")
 @pytest.mark.ours("mosquitto sends a larger CONNACK")
 def test_a_connect_whose_connack_is_too_large_has_no_effect(mqtt5, topic):
     """No connection is taken over, no will published, no session created or discarded."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ..wire.scene import spec
 from . import codec
 
 QOS = [0, 1, 2]
@@ -33,10 +34,7 @@ VALUES = [
 EACH = pytest.mark.parametrize("properties", [pytest.param(p, id=name) for name, p in VALUES])
 
 
-@pytest.mark.spec(
-    "MQTT-3.3.2-4", "MQTT-3.3.2-15", "MQTT-3.3.2-16", "MQTT-3.3.2-17", "MQTT-3.3.2-18",
-    "MQTT-3.3.2-20", "MQTT-1.5.4-3", of="5.0",
-)  # fmt: skip
+@spec(new="3.3.2-4 3.3.2-15 3.3.2-16 3.3.2-17 3.3.2-18 3.3.2-20 1.5.4-3")
 @EACH
 def test_properties_reach_a_connected_client(mqtt5, topic, properties):
     client = mqtt5.reader(topic, qos=2)
@@ -45,7 +43,7 @@ def test_properties_reach_a_connected_client(mqtt5, topic, properties):
         client.receive(topic, b"x", qos, **properties)
 
 
-@pytest.mark.spec("MQTT-3.3.2-4", "MQTT-3.3.2-17", "MQTT-3.3.2-18", "MQTT-3.3.2-20", of="5.0")
+@spec(new="3.3.2-4 3.3.2-17 3.3.2-18 3.3.2-20")
 @EACH
 def test_properties_are_stored_with_their_message(mqtt5, topic, properties):
     """A retained message, a queued message, and a message that is sent again."""
@@ -80,7 +78,7 @@ def test_a_payload_that_is_no_utf_8_is_passed_on(mqtt5, topic):
         client.receive(topic, b"\xff\xfe", 1, payload_format=1)
 
 
-@pytest.mark.spec("MQTT-1.5.5-1", "MQTT-2.2.2-1", of="5.0")
+@spec(new="1.5.5-1 2.2.2-1")
 @pytest.mark.parametrize("size", [0, 1, 119, 120, 121, 127, 128, 16370, 16374, 16375, 16384])
 def test_properties_of_every_length_arrive(mqtt5, topic, size):
     client = mqtt5.reader(topic, qos=2)

@@ -5,6 +5,7 @@ from itertools import chain
 import pytest
 
 from ..wire.refusals import refuse_filter
+from ..wire.scene import spec
 from . import codec
 from .codec import NO_LOCAL, Ack
 
@@ -31,7 +32,7 @@ def received(clients):
     return [[message.payload for message in client.receive_all()] for client in clients]
 
 
-@pytest.mark.spec("MQTT-4.8.2-1", "MQTT-4.8.2-2", of="5.0")
+@spec(new="4.8.2-1 4.8.2-2")
 @pytest.mark.parametrize("qos", QOS)
 def test_each_message_goes_to_one_of_the_group(mqtt5, topic, qos):
     clients = members(mqtt5, f"$share/group/{topic}/+", 3, qos=2)
@@ -60,7 +61,7 @@ def test_groups_are_independent(mqtt5, topic):
     assert received([two, alone, wide]) == [everything] * 3
 
 
-@pytest.mark.spec("MQTT-4.8.2-3", of="5.0")
+@spec(new="4.8.2-3")
 def test_each_member_has_its_own_qos(mqtt5, topic):
     clients = [mqtt5.connect() for _ in QOS]
     for qos, client in enumerate(clients):
@@ -81,7 +82,7 @@ def test_a_client_may_have_a_shared_and_a_plain_subscription(mqtt5, topic):
     assert sorted(numbers) == [1, 2]
 
 
-@pytest.mark.spec("MQTT-3.10.4-1", "MQTT-3.10.4-5", of="5.0")
+@spec(new="3.10.4-1 3.10.4-5")
 def test_a_member_that_unsubscribes_or_leaves_gets_no_more(mqtt5, topic):
     share = f"$share/group/{topic}"
     first, second, third = members(mqtt5, share, 3)
@@ -125,7 +126,7 @@ def test_if_all_are_away_one_of_them_gets_it_later(mqtt5, topic):
     assert sorted(received(clients)) == [[], [b"x"]]
 
 
-@pytest.mark.spec("MQTT-4.8.2-4", of="5.0")
+@spec(new="4.8.2-4")
 @pytest.mark.parametrize("began", [False, True], ids=["sent", "released"])
 def test_a_qos_2_delivery_is_finished_by_the_same_member(mqtt5, topic, began):
     clients = members(mqtt5, f"$share/group/{topic}", 2, qos=2, session_expiry=60)
@@ -146,7 +147,7 @@ def test_a_qos_2_delivery_is_finished_by_the_same_member(mqtt5, topic, began):
     clients[1 - number].expect_silence()
 
 
-@pytest.mark.spec("MQTT-4.8.2-5", of="5.0")
+@spec(new="4.8.2-5")
 def test_no_other_member_gets_it_when_the_session_ends(mqtt5, topic):
     clients = members(mqtt5, f"$share/group/{topic}", 2, qos=2)
     mqtt5.connect("pub").publish(topic, b"x", 2)
@@ -155,7 +156,7 @@ def test_no_other_member_gets_it_when_the_session_ends(mqtt5, topic):
     clients[1 - number].expect_silence()
 
 
-@pytest.mark.spec("MQTT-4.8.2-6", "MQTT-4.4.0-2", of="5.0")
+@spec(new="4.8.2-6 4.4.0-2")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_a_refused_message_goes_to_no_other_member(mqtt5, topic, qos):
     clients = members(mqtt5, f"$share/group/{topic}", 2, qos=qos, session_expiry=60)
@@ -175,7 +176,7 @@ def test_a_shared_filter_is_no_topic(mqtt5, topic):
     client.expect_silence()
 
 
-@pytest.mark.spec("MQTT-4.8.2-1", "MQTT-4.8.2-2", of="5.0")
+@spec(new="4.8.2-1 4.8.2-2")
 @pytest.mark.parametrize(
     "name",
     [
@@ -210,7 +211,7 @@ def test_shared_filters_of_every_form(mqtt5, filter_, topic):
 
 @pytest.mark.config("limit shares 0")
 @pytest.mark.ours("mosquitto's tables grow")
-@pytest.mark.spec("MQTT-3.2.2-17", "MQTT-3.9.3-1", of="5.0")
+@spec(new="3.2.2-17 3.9.3-1")
 def test_without_shares_a_shared_filter_has_0x9e(mqtt5, topic):
     client = mqtt5.connect()
     assert client.connack.properties["shared_available"] == 0

@@ -3,6 +3,7 @@
 import pytest
 
 from ..wire.codec import Ack as OldAck
+from ..wire.scene import spec
 from ..wire.vectors import wire
 from . import codec
 from .codec import AS_PUBLISHED, Will
@@ -50,7 +51,7 @@ def test_the_packet_size_of_a_client_that_has_left_holds_for_no_other(mqtt5, top
         reader.receive(topic, payload, qos)
 
 
-@pytest.mark.spec("MQTT-3.3.2-17", "MQTT-3.3.4-4", of="5.0")
+@spec(new="3.3.2-17 3.3.4-4")
 @pytest.mark.parametrize("qos", QOS)
 def test_each_client_gets_a_message_in_its_own_version(mqtt5, topic, qos):
     older = [mqtt5.older(level=level) for level in (3, 4)]
@@ -103,7 +104,7 @@ def test_wills_pass_between_versions(mqtt5, topic, level):
     old.receive(topic, b"old", 1)
 
 
-@pytest.mark.spec("MQTT-3.1.2-5", "MQTT-3.1.2-23", of="5.0")
+@spec(new="3.1.2-5 3.1.2-23")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_a_session_can_be_resumed_in_another_version(mqtt5, topic, qos):
     client = mqtt5.reader(topic, name="me", qos=qos, subscription_id=5, session_expiry=60)
@@ -137,7 +138,7 @@ def test_an_older_session_without_clean_session_does_not_expire(mqtt5, topic):
     assert not mqtt5.older("me", clean=False).connack.session_present, "the last one said 0"
 
 
-@pytest.mark.spec("MQTT-3.1.4-3", of="5.0")
+@spec(new="3.1.4-3")
 def test_one_version_takes_over_from_another(mqtt5, topic):
     old = mqtt5.older("me")
     new = mqtt5.connect("me")

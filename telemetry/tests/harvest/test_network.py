@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from slotmq_telemetry.harvest import network
-from slotmq_tools.cli import main
-from telemetry.tests.conftest import A, B, Lab, identities, recorder
+from telemetry.tests.conftest import A, B, Lab, cli, identities, recorder
 
 
 def test_all_boards_come_once_in_one_bundle_the_largest_last(lab: Lab) -> None:
@@ -207,7 +205,7 @@ def test_no_boards_no_broker_and_one_board_of_two(lab: Lab, tmp_path: Path) -> N
     said = lab.harvest(status=1).output
     assert "remote_admin true" in said and "after `record_flush_interval` (10 s)" in said
     words = ["harvest", str(tmp_path / "field"), "--broker", "127.0.0.1:1"]
-    done = CliRunner().invoke(main, words)
+    done = cli(*words)
     gone = done.output
     assert done.exit_code == 1
     assert gone.count("\n") == 1 and "no MQTT at 127.0.0.1:1" in gone

@@ -1,10 +1,8 @@
 """`slotmq harvest --port`: the code that the board runs, here on 32-bit MicroPython."""
 
 import pytest
-from click.testing import CliRunner
 
-from slotmq_tools.cli import main
-from telemetry.tests.conftest import Lab, identities, recorder
+from telemetry.tests.conftest import Lab, cli, identities, recorder
 
 
 def test_all_files_come_and_nothing_is_changed(lab: Lab) -> None:
@@ -105,6 +103,6 @@ def test_options_that_do_not_go_together(lab: Lab) -> None:
         (["--broker", "x", "--location", "/sd"], "--location needs --port"),
         (["--compact", "--location", "/sd"], "--location needs --port"),
     ):
-        result = CliRunner().invoke(main, ["harvest", str(lab.path), *options])
+        result = cli("harvest", lab.path, *options)
         assert result.exit_code == 2 and complaint in result.output
     assert not lab.path.exists()

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
-from click.testing import CliRunner
 
 from slotmq_telemetry import bronze, live, manifest, optimize
 from slotmq_telemetry.folder import Folder
@@ -20,9 +19,8 @@ from slotmq_telemetry.harvest.manifest import Line, locked
 from slotmq_telemetry.lake import Lake
 from slotmq_telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
 from slotmq_telemetry.season import greenhouse, writer
-from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
-from telemetry.tests.conftest import lines_of
+from telemetry.tests.conftest import cli, lines_of
 
 from . import campaign
 from .rows import HERE, Made, killed
@@ -73,7 +71,7 @@ def test_a_bundle_that_cannot_be_read_is_read_later(
             Worn(folder / name) if name == large else opened(folder, name)))  # fmt: skip
         run_killed(made, monkeypatch, killed_at)
         for _ in range(2):
-            done = CliRunner().invoke(main, words)
+            done = cli(*words)
             *_, path, error = done.output.splitlines()
             assert done.exit_code == 1 and error.startswith("Error: 1 of the bundles cannot be")
             assert path == f"{lived.folder}/{large}: Input/output error"
@@ -82,7 +80,7 @@ def test_a_bundle_that_cannot_be_read_is_read_later(
         assert "not read yet: Input/output error" in reasons
         assert 0 < made.lake.rows(BRONZE).num_rows < whole.lake.rows(BRONZE).num_rows
     run_killed(made, monkeypatch, killed_at)
-    assert CliRunner().invoke(main, words).exit_code == 0
+    assert cli(*words).exit_code == 0
     assert made.sorted() == whole.sorted()
 
 
@@ -130,10 +128,7 @@ def test_damage_at_the_end_of_a_board_is_a_loss_that_the_report_names(
     assert (loss["last_seq"], bad["last_seq"]) == (gone.last, gone.last)
     assert loss["lost"] == gone.last - loss["first_seq"] + 1
     page = tmp_path / "page.html"
-    assert (
-        CliRunner().invoke(main, ["telemetry", "report", str(lake.folder), str(page)]).exit_code
-        == 0
-    )
+    assert cli("telemetry", "report", lake.folder, page).exit_code == 0
     text = page.read_text("utf-8")
     assert f"{gone.board}: {bad['bytes']:,} bytes cannot be read ({reason})." in text
     assert f"<td>{reason}</td><td>1</td><td>{bad['bytes']:,}</td>" in text
@@ -151,7 +146,7 @@ def test_a_bundle_that_is_not_copied_as_a_whole_is_lacking_and_not_lost(tmp_path
     zeros = (data[:end].ljust(len(data), b"\0") for end in (4096, len(data) - 4000))
     for half in (data[:5000], b"", *zeros, None):
         bundle.unlink() if half is None else bundle.write_bytes(half)
-        done = CliRunner().invoke(main, ["telemetry", "ingest", str(folder), str(tables)])
+        done = cli("telemetry", "ingest", folder, tables)
         assert done.exit_code == 1 and f"{folder}/{line.path}: " in done.output
     lake = Lake(tables)
     unread = lake.rows(QUARANTINE).filter(pc.starts_with(pc.field("reason"), "not read yet"))
@@ -163,7 +158,7 @@ def test_a_bundle_that_is_not_copied_as_a_whole_is_lacking_and_not_lost(tmp_path
             assert (row["lost"] > 0) == ("overwritten" in row["reasons"])
             assert [*told] == (others if row["board"] == board else [])
     words = ["telemetry", "report", str(tables), str(page), "--board", board]
-    assert CliRunner().invoke(main, words).exit_code == 0
+    assert cli(*words).exit_code == 0
     text = page.read_text("utf-8")
     assert f"{board} lacks " in text and f"{board} lost" not in text
     assert f"{board}: {len(data):,} bytes cannot be read (not read yet: it ends at" in text

@@ -1,4 +1,4 @@
-"""The decoder: golden segments of the recorder, and all kinds of damage."""
+"""The decoder: golden segments of the recorder, and all kinds of damage; the page of columns."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 from slotmq_dev.golden import decode as decoded
 from slotmq_telemetry import decode
+from slotmq_telemetry.columns import COLUMNS
 from slotmq_telemetry.harvest import segments as segment
-from slotmq_telemetry.schemas import ONLY_BAD
+from slotmq_telemetry.schemas import ALL, ONLY_BAD, PAGE, page
 from slotmq_telemetry.season import writer
 
 GOLDEN = sorted((Path(__file__).parents[3] / "host_tests/support/golden/record").glob("*.seg"))
@@ -122,3 +123,13 @@ def test_golden_segments_are_decoded(path: Path) -> None:
 
 def test_there_are_golden_segments() -> None:
     assert len(GOLDEN) >= 10
+
+
+def test_the_page_is_made_from_the_schemas() -> None:
+    assert PAGE.read_text() == page()
+
+
+def test_no_text_is_left_over() -> None:
+    names = {field.name for table in ALL for field in table.schema}
+    names |= {f"{table.name}.{field.name}" for table in ALL for field in table.schema}
+    assert COLUMNS.keys() <= names

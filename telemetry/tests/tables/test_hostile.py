@@ -14,7 +14,7 @@ import cbor2
 import orjson
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ from slotmq_telemetry.lake import Lake
 from slotmq_telemetry.schemas import GOLD, SILVER
 from slotmq_telemetry.season.board import DAY, EVENT, MESSAGE, NTP, Board, Make
 from slotmq_telemetry.season.harvest import Harvest
-from slotmq_tools.cli import main
+from telemetry.tests.conftest import cli
 
 START, SIZE = 1_772_323_200_000, 65_280
 SURROGATE = rb'{"\ud800":1}'
@@ -149,7 +149,7 @@ def harvest_of(folder: Path, *bad: bytes) -> tuple[Path, str, str]:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(main, ["telemetry", *map(str, words)])
+    return cli("telemetry", *words)
 
 
 def test_all_of_them_get_through_to_the_report(tmp_path: Path) -> None:

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from slotmq_telemetry.lake import File, Lake, board_of, write
 from slotmq_telemetry.optimize import vacuum
 from slotmq_telemetry.schemas import QUARANTINE, Table
-from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
+from telemetry.tests.conftest import cli
 
 from . import campaign
 from .rows import Made, killed
@@ -122,7 +121,7 @@ def test_damaged_files_are_named_and_made_anew(tmp_path: Path) -> None:
         path.write_bytes(b"")
     board = made.rows("boards")[0]["board"]
     (made.lake.folder / "boards.toml").write_text(f"[{board}]\nsite = 'x'")
-    done = CliRunner().invoke(main, ["telemetry", "build", str(made.lake.folder)])
+    done = cli("telemetry", "build", made.lake.folder)
     *_, which, last = done.output.splitlines()
     assert (
         done.exit_code == 1

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from slotmq_telemetry import live, optimize
 from slotmq_telemetry.folder import Folder
 from slotmq_telemetry.lake import Lake, write
 from slotmq_telemetry.schemas import BRONZE, GOLD, QUARANTINE, SILVER
-from slotmq_tools.cli import main
 from slotmq_tools.deploy.mqtt_client import Login
 from slotmq_tools.errors import ToolError
-from telemetry.tests.conftest import A, Lab, identities, recorder
+from telemetry.tests.conftest import A, Lab, cli, identities, recorder
 
 from . import campaign
 from .object_store import copied, object_store
@@ -31,7 +29,7 @@ def bucket() -> Iterator[str]:
 
 
 def said(*words: str) -> list[str]:
-    done = CliRunner().invoke(main, ["telemetry", *words])
+    done = cli("telemetry", *words)
     assert done.exit_code == 0, done.output
     return done.output.splitlines()
 
@@ -95,7 +93,7 @@ def test_live_writes_into_an_object_store(bucket: str, lab: Lab) -> None:
 
 def test_a_bucket_that_is_not_there_is_one_line(bucket: str) -> None:
     for words in (["ingest", "s3://nobody/field", "tables"], ["build", "s3://nobody/tables"]):
-        done = CliRunner().invoke(main, ["telemetry", *words])
+        done = cli("telemetry", *words)
         assert done.exit_code == 1 and done.output.startswith("Error: "), done.output
         assert done.output.count("\n") == 1 and "\x1b" not in done.output
     assert optimize.compact(HERE, Lake(f"{bucket}/nothing")) == 0

