@@ -8,65 +8,27 @@ from packets import PUBACK, PUBREC, ack, publish, subscribe
 
 from slotmq.config.capacities import fields
 
+PUBACK_7 = ack(PUBACK, 7)
 LONG = "/".join(["level" * 3] * 14)  # 223 bytes
-ROOMY = {
-    "connections": 2,
-    "sessions": 8,
-    "subscriptions": 8,
-    "nodes": 40,
-    "levels": 16,
-    "topic_bytes": 300,
-    "client_id_bytes": 200,
-    "retained": 8,
-    "retained_name_bytes": 1024,
-    "messages": 16,
-    "message_bytes": 4096,
-    "message_block": 64,
-    "deliveries": 16,
-    "inflight": 4,
-    "queued": 8,
-    "received": 48,
-    "max_packet": 1024,
-    "route_entries": 16,
-}
-TOO_LOW = {
-    "sessions": 2,
-    "subscriptions": 1,
-    "nodes": 3,
-    "name_bytes": 64,
-    "levels": 4,
-    "topic_bytes": 100,
-    "client_id_bytes": 23,
-    "retained": 1,
-    "retained_name_bytes": 240,
-    "messages": 2,
-    "message_bytes": 320,
-    "deliveries": 4,
-    "received": 32,
-    "shares": 0,
-}
-LOWER = {
-    "users": 1,
-    "connections": 1,
-    "message_block": 16,
-    "inflight": 1,
-    "queued": 1,
-    "max_packet": 308,
-    "tx_bytes": 64,
-    "tcp_bytes": 0,
-    "tls_connections": 0,
-    "rx_bytes": 64,
-    "tail_bytes": 16,
-    "reassembly": 1,
-    "routes": 1,
-    "route_topic_bytes": 8,
-    "route_entries": 8,
-    "aliases": 0,
-    "acl_rules": 0,
-    "acl_bytes": 0,
-    "bridges": 0,
-    "bridge_topics": 0,
-}
+
+
+def numbers(text):
+    words = text.split()
+    return {words[i]: int(words[i + 1]) for i in range(0, len(words), 2)}
+
+
+ROOMY = numbers("""
+connections 2 sessions 8 subscriptions 8 nodes 40 levels 16 topic_bytes 300 client_id_bytes 200
+retained 8 retained_name_bytes 1024 messages 16 message_bytes 4096 message_block 64 deliveries 16
+inflight 4 queued 8 received 48 max_packet 1024 route_entries 16""")
+TOO_LOW = numbers("""
+sessions 2 subscriptions 1 nodes 3 name_bytes 64 levels 4 topic_bytes 100 client_id_bytes 23
+retained 1 retained_name_bytes 240 messages 2 message_bytes 320 deliveries 4 received 32
+shares 0""")
+LOWER = numbers("""
+users 1 connections 1 message_block 16 inflight 1 queued 1 max_packet 308 tx_bytes 64 tcp_bytes 0
+tls_connections 0 rx_bytes 64 tail_bytes 16 reassembly 1 routes 1 route_topic_bytes 8
+route_entries 8 aliases 0 acl_rules 0 acl_bytes 0 bridges 0 bridge_topics 0""")
 
 
 class LimitsCase(JournalCase):
@@ -149,28 +111,26 @@ class TestEachLimit(LimitsCase):
 class TestTopicBytes(LimitsCase):
     """Each kind of row with a topic."""
 
-    def test_a_filter(self):
-        self.offline_session("s", LONG)
-        self.refused("topic_bytes")
-
     def test_a_filter_with_the_name_of_its_group(self):
         self.share("g" * 40, "t" * 53)
         self.refused("topic_bytes")
         self.assertEqual(self.error_with(topic_bytes=101), None)
         self.assertEqual(self.broker.subscriptions.count, 1)
 
-    def test_a_retained_message(self):
-        self.ask(self.client("p"), publish(LONG, b"kept", 1, 7, retain=True), ack(PUBACK, 7))
-        self.refused("topic_bytes")
+    def test_a_filter_a_message_and_a_will(self):
+        for what in (
+            lambda: self.offline_session("s", LONG),
+            lambda: self.ask(self.client("p"), publish(LONG, b"x", 1, 7, retain=True), PUBACK_7),
+            lambda: self.queue(),
+            lambda: self.client("w", will=(LONG, b"gone", 1)),
+        ):
+            self.setUp()
+            what()
+            self.refused("topic_bytes")
 
-    def test_a_queued_message(self):
+    def queue(self):
         self.offline_session("s", "#")
-        self.ask(self.client("p"), publish(LONG, b"x", 1, 7), ack(PUBACK, 7))
-        self.refused("topic_bytes")
-
-    def test_a_will(self):
-        self.client("w", will=(LONG, b"gone", 1))
-        self.refused("topic_bytes")
+        self.ask(self.client("p"), publish(LONG, b"x", 1, 7), PUBACK_7)
 
     def test_a_deleted_row_does_not_count(self):
         self.offline_session("i" * 150, LONG)
@@ -193,12 +153,12 @@ class TestCompaction(LimitsCase):
         self.broker.journal.buf = bytearray(100)
         self.check_refused()
 
-    def test_a_filter_longer_than_topic_bytes(self):
-        self.offline_session("s", LONG)
-        self.broker.limits.topic_bytes = 100
-        self.check_refused()
-
-    def test_a_filter_longer_than_topic_bytes_with_the_name_of_its_group(self):
-        self.share("g" * 60, "t" * 41)
-        self.broker.limits.topic_bytes = 100
-        self.check_refused()
+    def test_a_filter_longer_than_topic_bytes_also_with_the_name_of_its_group(self):
+        for make in (
+            lambda: self.offline_session("s", LONG),
+            lambda: self.share("g" * 60, "t" * 41),
+        ):
+            self.setUp()
+            make()
+            self.broker.limits.topic_bytes = 100
+            self.check_refused()

@@ -54,11 +54,19 @@ class TestNoHeap(JournalCase):
         self.assertEqual(self.reader.packets(), [b"\x90\x03\0\1" + bytes((granted,))])
         self.assertEqual(self.other.packets(), [PINGRESP] * 5)
 
-    def test_to_load_its_code(self):
-        self.without_heap(Journal, "_compaction")
-        self.check_waiting()
-        self.reboot()
-        self.client("a", RESUMED, clean=False)
+    def test_to_load_its_code_to_write_rows_and_for_a_compaction(self):
+        for place, name, granted in (
+            (Journal, "_compaction", 1),
+            (compaction, "write_rows", 1),
+            (compaction, "_forget", 0x80),  # a new subscription would have to be stored
+        ):
+            self.setUp()
+            self.without_heap(place, name)
+            if name == "_forget":
+                self.assertFalse(self.broker.journal.try_compaction())
+            self.check_waiting(granted)
+            self.reboot()
+            self.client("a", RESUMED, clean=False)
 
     def test_between_two_turns_the_program_gets_the_error_and_the_heap_lock_is_restored(self):
         self.reader.send(subscribe(1, "t", 0))
@@ -90,15 +98,6 @@ class TestNoHeap(JournalCase):
             heap.unlock()
         self.undo()
         self.assertEqual(lifted, 0)
-
-    def test_to_write_rows(self):
-        self.without_heap(compaction, "write_rows")
-        self.check_waiting()
-
-    def test_for_a_compaction(self):
-        self.without_heap(compaction, "_forget")
-        self.assertFalse(self.broker.journal.try_compaction())
-        self.check_waiting(0x80)  # a new subscription would have to be stored
 
     def test_to_load_what_tells_the_tables_that_the_journal_is_full(self):
         take = ondemand.take
@@ -134,29 +133,24 @@ class TestNoHeap(JournalCase):
         self.world.turn(1)
         self.assertEqual(self.broker.journal.generation, before + 1)
 
-    def test_after_a_long_time_without_the_next_compaction_is_not_delayed(self):
-        self.broker.settings.max_inflight_messages = 1
-        self.broker.apply_settings()
-        self.broker.compact()
-        self.without_heap(compaction, "_forget")
-        self.assertFalse(self.broker.journal.try_compaction())
-        self.world.turn(600, ms=1000)
-        self.undo()
-        self.world.turn(300, ms=1000)
-        self.broker.settings.max_inflight_messages = 2  # as a reload does
-        self.broker.apply_settings()
-        self.other.send(PINGREQ)
-        self.world.turn(11, ms=100)
-        self.assertEqual(self.other.packets(), [PINGRESP])
-
-    def test_when_sigusr1_asks_for_compactions_clients_wait_no_longer(self):
-        self.without_heap(compaction, "_forget")
-        for _ in range(8):
-            self.broker.compact()  # SIGUSR1
-        self.undo()
-        self.other.send(PINGREQ)
-        self.world.turn(11, ms=100)
-        self.assertEqual(self.other.packets(), [PINGRESP])
+    def test_afterwards_the_next_compaction_is_not_delayed(self):
+        """Not after a long time without heap, nor after many attempts that SIGUSR1 asked for."""
+        for attempts in (1, 8):
+            self.setUp()
+            self.broker.settings.max_inflight_messages = 1
+            self.broker.apply_settings()
+            self.broker.compact()
+            self.without_heap(compaction, "_forget")
+            for _ in range(attempts):
+                self.broker.compact()
+            self.world.turn(600 if attempts == 1 else 0, ms=1000)
+            self.undo()
+            self.world.turn(300 if attempts == 1 else 0, ms=1000)
+            self.broker.settings.max_inflight_messages = 2  # as a reload does
+            self.broker.apply_settings()
+            self.other.send(PINGREQ)
+            self.world.turn(11, ms=100)
+            self.assertEqual(self.other.packets(), [PINGRESP])
 
     def test_for_a_compaction_that_a_commit_needs(self):
         """Nothing may leave: the change is written nowhere."""

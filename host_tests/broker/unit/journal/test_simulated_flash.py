@@ -12,70 +12,62 @@ def filled(n, byte=0xA5):
     return bytes((byte,)) * n
 
 
+def read(flash, block=0, n=BLOCK, offset=0):
+    buf = bytearray(n)
+    flash.readblocks(block, buf, offset)
+    return bytes(buf)
+
+
 class TestFlash(unittest.TestCase):
     def flash(self, seed=0):
         return Flash(4, BLOCK, PAGE, seed)
 
-    def read(self, flash, block=0, n=BLOCK, offset=0):
-        buf = bytearray(n)
-        flash.readblocks(block, buf, offset)
-        return bytes(buf)
-
-    def test_it_is_a_block_device(self):
+    def test_it_is_a_block_device_that_counts(self):
         flash = self.flash()
-        self.assertEqual(flash.ioctl(4, 0), 4)
-        self.assertEqual(flash.ioctl(5, 0), BLOCK)
-        self.assertEqual(self.read(flash, 3), filled(BLOCK, 0xFF))
+        self.assertEqual((flash.ioctl(4, 0), flash.ioctl(5, 0), flash.ioctl(3, 0)), (4, BLOCK, 0))
+        self.assertEqual(read(flash, 3), filled(BLOCK, 0xFF))
         flash.writeblocks(1, b"abc", 70)
-        self.assertEqual(self.read(flash, 1, 5, 69), b"\xffabc\xff")
+        self.assertEqual(read(flash, 1, 5, 69), b"\xffabc\xff")
         self.assertEqual(flash.ioctl(6, 1), 0)
-        self.assertEqual(self.read(flash, 1), filled(BLOCK, 0xFF))
-        self.assertEqual(flash.ioctl(3, 0), 0)
-
-    def test_without_an_offset_the_block_is_erased_first(self):
-        flash = self.flash()
-        for byte in (1, 2):
+        self.assertEqual(read(flash, 1), filled(BLOCK, 0xFF))
+        self.assertEqual((flash.programs, flash.erasures, flash.reads), (1, 1, 3))
+        self.assertEqual((flash.programmed_bytes, flash.read_bytes), (3, 2 * BLOCK + 5))
+        self.assertEqual(flash.operations(), 2)
+        for byte in (1, 2):  # without an offset the block is erased first
             flash.writeblocks(2, filled(BLOCK, byte))
-            self.assertEqual(self.read(flash, 2), filled(BLOCK, byte))
-        self.assertEqual(flash.erased, [0, 0, 2, 0])
-        self.assertRaises(Misused, lambda: flash.writeblocks(2, b"abc"))
+            self.assertEqual(read(flash, 2), filled(BLOCK, byte))
+        self.assertEqual(flash.erased, [0, 1, 2, 0])
 
-    def test_it_counts_operations_and_bytes(self):
-        flash = self.flash()
-        flash.writeblocks(0, filled(10), 0)
-        flash.writeblocks(0, filled(20), PAGE)
-        flash.ioctl(6, 0)
-        self.read(flash, 0, 7)
-        self.assertEqual((flash.programs, flash.erasures, flash.reads), (2, 1, 1))
-        self.assertEqual((flash.programmed_bytes, flash.read_bytes), (30, 7))
-        self.assertEqual(flash.operations(), 3)
-
-    def test_a_page_is_programmed_once(self):
+    def test_what_no_chip_allows_is_refused(self):
         flash = self.flash()
         flash.writeblocks(0, b"a", PAGE - 1)
-        self.assertRaises(Misused, lambda: flash.writeblocks(0, b"b", 0))
-        self.assertRaises(Misused, lambda: flash.writeblocks(0, filled(PAGE), 10))
+        for call in (
+            lambda: flash.writeblocks(0, b"b", 0),  # a page is programmed once
+            lambda: flash.writeblocks(0, filled(PAGE), 10),
+            lambda: flash.writeblocks(2, b"abc"),
+            lambda: flash.writeblocks(3, filled(2), BLOCK - 1),
+            lambda: flash.ioctl(6, 4),
+            lambda: read(flash, 4, 1),
+        ):
+            self.assertRaises(Misused, call)
         flash.writeblocks(0, b"b", PAGE)
         flash.ioctl(6, 0)
         flash.writeblocks(0, b"b", 0)
-
-    def test_an_access_beyond_its_end_is_refused(self):
-        flash = self.flash()
-        self.assertRaises(Misused, lambda: flash.writeblocks(3, filled(2), BLOCK - 1))
-        self.assertRaises(Misused, lambda: flash.ioctl(6, 4))
-        self.assertRaises(Misused, lambda: self.read(flash, 4, 1))
 
     def test_from_a_power_cut_on_every_operation_fails(self):
         flash = self.flash()
         flash.cut_at(2)
         flash.writeblocks(0, b"a", 0)
-        self.assertRaises(PowerCut, lambda: flash.writeblocks(0, b"b", PAGE))
-        self.assertRaises(PowerCut, lambda: flash.writeblocks(1, b"b", 0))
-        self.assertRaises(PowerCut, lambda: flash.ioctl(6, 1))
-        self.assertRaises(PowerCut, lambda: self.read(flash))
+        for call in (
+            lambda: flash.writeblocks(0, b"b", PAGE),
+            lambda: flash.writeblocks(1, b"b", 0),
+            lambda: flash.ioctl(6, 1),
+            lambda: read(flash),
+        ):
+            self.assertRaises(PowerCut, call)
         flash.power_on()
-        self.assertEqual(self.read(flash, 0, 1), b"a")
-        self.assertEqual(self.read(flash, 1), filled(BLOCK, 0xFF))
+        self.assertEqual(read(flash, 0, 1), b"a")
+        self.assertEqual(read(flash, 1), filled(BLOCK, 0xFF))
 
     def cut(self, seed, call):
         flash = self.flash(seed)
@@ -86,56 +78,43 @@ class TestFlash(unittest.TestCase):
         return flash
 
     def test_a_cut_program_leaves_a_prefix_and_perhaps_garbage(self):
-        lengths = {}
-        garbage = 0
+        lengths, garbage, refused = set(), 0, 0
         for seed in range(SEEDS):
             flash = self.cut(seed, lambda flash: flash.writeblocks(1, filled(3 * PAGE), PAGE))
-            self.assertEqual(self.read(flash), filled(BLOCK, 0x5A))
-            found = self.read(flash, 1)
+            self.assertEqual(read(flash), filled(BLOCK, 0x5A))
+            found = read(flash, 1)
             self.assertEqual(found[:PAGE] + found[4 * PAGE :], filled(BLOCK - 3 * PAGE, 0xFF))
-            done = 0
-            while done < 3 * PAGE and found[PAGE + done] == 0xA5:
-                done += 1
-            lengths[done] = True
-            rest = found[PAGE + done : 4 * PAGE]
-            for byte in rest:  # only from 1 to 0, where that was intended
-                self.assertEqual(byte & 0xA5, 0xA5)
+            rest = found[PAGE : 4 * PAGE].lstrip(b"\xa5")
+            lengths.add(len(rest))
+            self.assertEqual([byte & 0xA5 for byte in rest], [0xA5] * len(rest))  # from 1 to 0
             garbage += rest != filled(len(rest), 0xFF)
+            try:
+                flash.writeblocks(1, b"a", PAGE)
+            except Misused:  # a page that has changed must be erased
+                refused += 1
+                self.assertTrue(found[PAGE : 2 * PAGE] != filled(PAGE, 0xFF))
         self.assertGreater(len(lengths), SEEDS // 4)
         self.assertTrue(SEEDS // 4 < garbage < SEEDS)
-
-    def test_a_page_that_a_cut_program_has_changed_must_be_erased(self):
-        refused = 0
-        for seed in range(SEEDS):
-            flash = self.cut(seed, lambda flash: flash.writeblocks(1, filled(PAGE), 0))
-            touched = self.read(flash, 1, PAGE) != filled(PAGE, 0xFF)
-            try:
-                flash.writeblocks(1, b"a", 0)
-            except Misused:
-                refused += 1
-                self.assertTrue(touched)
         self.assertGreater(refused, SEEDS // 2)
 
     def test_a_cut_erase_may_leave_garbage_and_must_be_repeated(self):
         garbage = 0
         for seed in range(SEEDS):
             flash = self.cut(seed, lambda flash: flash.ioctl(6, 0))
-            found = self.read(flash)
+            found = read(flash)
             garbage += len(found.replace(b"\xff", b"").replace(b"\x5a", b"")) > 0
-            for byte in found:
-                self.assertEqual(byte & 0x5A, 0x5A)  # only from 0 to 1
+            self.assertEqual([byte & 0x5A for byte in found], [0x5A] * BLOCK)  # from 0 to 1
             self.assertRaises(Misused, lambda flash=flash: flash.writeblocks(0, b"a", 0))
             flash.ioctl(6, 0)
-            self.assertEqual(self.read(flash), filled(BLOCK, 0xFF))
+            self.assertEqual(read(flash), filled(BLOCK, 0xFF))
         self.assertTrue(SEEDS // 4 < garbage < SEEDS)
 
     def test_the_same_seed_gives_the_same_result(self):
-        def found(seed):
-            flash = self.cut(seed, lambda flash: flash.writeblocks(1, filled(300), 0))
-            return bytes(flash.data)
-
-        self.assertEqual(found(5), found(5))
-        self.assertTrue(found(5) != found(6))
+        found = [
+            bytes(self.cut(seed, lambda flash: flash.writeblocks(1, filled(300), 0)).data)
+            for seed in (5, 5, 6)
+        ]
+        self.assertTrue(found[0] == found[1] != found[2])
 
     def test_rot_flips_bits_and_tells_which(self):
         flash = self.flash(3)

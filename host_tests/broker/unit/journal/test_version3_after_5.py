@@ -45,75 +45,73 @@ class Version3Case(JournalCase):
         self.leave(client)
         return sorted(client.messages)
 
+    def later(self, client):
+        """After 3 s, in which no sweep removes what has expired."""
+        self.broker.five.to_sweep = False
+        self.wait(3)
+        self.assertEqual(self.send(client, packets5.publish("none", b"", 1, 9)), [0x40])
+        self.assertEqual(self.send(client, packets5.subscribe(1, "other", 1)), [0x90])
+
 
 class TestProperties(Version3Case):
-    def test_of_retained_messages(self):
+    def test_of_retained_and_of_queued_messages(self):
         payload = b"p" * 300
+        for qos in (1, 2):
+            self.offline(f"s{qos}", "r/+", qos)
         client = self.client5("p")
         for n, properties in enumerate((b"", NOTE, LONG, HOUR, NOTE + HOUR)):
-            message = packets5.publish(f"r/{n}", payload, 1, 1, properties, retain=True)
-            self.assertEqual(self.send(client, message), [0x40])
+            message = packets5.publish(f"r/{n}", payload, 2, n + 1, properties, retain=True)
+            self.assertEqual(self.send(client, message), [0x50])
         for _ in range(2):
             self.reboot_to(3)
             found = [(topic, text) for topic, text, _ in self.retained()]
             self.assertEqual(found, [(b"r/%d" % n, payload) for n in range(5)])
+        for qos in (1, 2):
+            wanted = [(b"r/%d" % n, payload, qos) for n in range(5)]
+            self.assertEqual(self.messages(f"s{qos}"), wanted)
         self.reboot_to(5)
         self.assertEqual(len(self.retained()), 5)
 
-    def test_of_queued_messages(self):
-        for qos in (1, 2):
-            self.offline(f"s{qos}", "t", qos)
-        client = self.client5("p")
-        for n, properties in enumerate((NOTE, HOUR, LONG)):
-            message = packets5.publish("t", b"%d" % n, 2, n + 1, properties)
-            self.assertEqual(self.send(client, message), [0x50])
-        self.reboot_to(3)
-        self.reboot()
-        for qos in (1, 2):
-            wanted = [(b"t", b"%d" % n, qos) for n in range(3)]
-            self.assertEqual(self.messages(f"s{qos}"), wanted)
-
     def test_of_messages_that_wait_for_pubrel(self):
+        """Of these too, one that had expired is not delivered."""
         self.settings = (("qos2_delivery", "release"),)
         self.reboot()
         self.offline("s", "t", 2)
         client = self.client5("p")
-        self.assertEqual(self.send(client, packets5.publish("t", b"x", 2, 7, NOTE)), [0x50])
+        for n, properties in enumerate((SECOND, HOUR, NOTE)):
+            message = packets5.publish("t", b"%d" % n, 2, n + 1, properties)
+            self.assertEqual(self.send(client, message), [0x50])
+        self.later(client)
         self.reboot_to(3)
         self.reboot()
         client = self.client("p", RESUMED, clean=False)
-        self.ask(client, ack(PUBREL, 7), ack(PUBCOMP, 7))
-        self.assertEqual(self.messages("s"), [(b"t", b"x", 2)])
+        for packet_id in (1, 2, 3):
+            self.ask(client, ack(PUBREL, packet_id), ack(PUBCOMP, packet_id))
+        self.assertEqual(self.messages("s"), [(b"t", b"1", 2), (b"t", b"2", 2)])
 
-
-class TestWills(Version3Case):
-    def check(self, properties, leaves=False, expiry=600):
-        """The will is published at the start, and only once."""
-        self.offline("s", "w")
-        client = self.come(packets5.connect("p", will=("w", "gone", 1, properties), expiry=expiry))
-        if leaves:
-            client.leave()
-        self.wait(3)
-        self.assertEqual(self.send(self.client5("later"), b""), [])
-        self.reboot_to(3)
-        self.reboot()
-        self.assertEqual(self.messages("s"), [(b"w", b"gone", 1)])
-        self.assertEqual(set(self.broker.sessions.will), {0xFFFF})
-
-    def test_with_a_property(self):
-        self.check(NOTE)
-
-    def test_of_a_session_that_ends_with_its_connection(self):
-        self.check(NOTE, expiry=0)
-
-    def test_its_expiry_counts_from_its_publication(self):
-        self.check(SECOND)
-
-    def test_its_delay_is_ignored(self):
-        self.check(DELAY)
-
-    def test_that_waited_for_its_delay(self):
-        self.check(DELAY + NOTE, leaves=True)
+    def test_of_wills(self):
+        """Each is published at the start, and only once: its delay is ignored, and its expiry
+        counts from its publication."""
+        for properties, leaves, expiry in (
+            (NOTE, False, 600),
+            (NOTE, False, 0),
+            (SECOND, False, 600),
+            (DELAY, False, 600),
+            (DELAY + NOTE, True, 600),
+        ):
+            self.settings = ()
+            self.setUp()
+            self.offline("s", "w")
+            will = ("w", "gone", 1, properties)
+            client = self.come(packets5.connect("p", will=will, expiry=expiry))
+            if leaves:
+                client.leave()
+            self.wait(3)
+            self.assertEqual(self.send(self.client5("later"), b""), [])
+            self.reboot_to(3)
+            self.reboot()
+            self.assertEqual(self.messages("s"), [(b"w", b"gone", 1)])
+            self.assertEqual(set(self.broker.sessions.will), {0xFFFF})
 
 
 class TestExpired(Version3Case):
@@ -128,31 +126,16 @@ class TestExpired(Version3Case):
             self.send(client, ack(PUBREL, n + 1) if qos == 2 else b"")
         self.later(client)
 
-    def later(self, client):
-        """After 3 s, in which no sweep removes what has expired."""
-        self.broker.five.to_sweep = False
-        self.wait(3)
-        self.assertEqual(self.send(client, packets5.publish("none", b"", 1, 9)), [0x40])
-        self.assertEqual(self.send(client, packets5.subscribe(1, "other", 1)), [0x90])
-
-    def test_retained_messages(self):
-        self.publish(1, retain=True)
+    def test_retained_and_queued_messages(self):
+        for qos in (1, 2):
+            self.offline(f"s{qos}", "t/+", qos)
+        self.publish(2, retain=True)
         self.assertEqual(self.broker.retained.names.count(), 2)
+        self.assertEqual(self.broker.deliveries.count[0], 4)
         self.reboot_to(3)
         self.assertEqual(self.retained(), [(b"t/new", b"new", 1)])
-
-    def test_queued_messages(self):
-        self.offline("s", "t/+")
-        self.publish(1)
-        self.assertEqual(self.broker.deliveries.count[0], 2)
-        self.reboot_to(3)
-        self.assertEqual(self.messages("s"), [(b"t/new", b"new", 1)])
-
-    def test_a_qos_2_message_that_was_never_sent(self):
-        self.offline("s", "t/+", 2)
-        self.publish(2)
-        self.reboot_to(3)
-        self.assertEqual([text for _, text, _ in self.messages("s")], [b"new"])
+        for qos in (1, 2):  # never sent
+            self.assertEqual(self.messages(f"s{qos}"), [(b"t/new", b"new", qos)])
 
     def test_a_qos_2_message_that_was_sent_is_completed(self):
         reader = self.client5("s")
@@ -160,20 +143,6 @@ class TestExpired(Version3Case):
         self.publish(2)
         self.reboot_to(3)
         self.assertEqual([text for _, text, _ in self.messages("s")], [b"old", b"new"])
-
-    def test_messages_that_wait_for_pubrel(self):
-        self.settings = (("qos2_delivery", "release"),)
-        self.reboot()
-        self.offline("s", "t", 2)
-        client = self.client5("p")
-        for n, properties in enumerate((SECOND, HOUR)):
-            self.send(client, packets5.publish("t", b"%d" % n, 2, n + 1, properties))
-        self.later(client)
-        self.reboot_to(3)
-        client = self.client("p", RESUMED, clean=False)
-        for packet_id in (1, 2):
-            self.ask(client, ack(PUBREL, packet_id), ack(PUBCOMP, packet_id))
-        self.assertEqual(self.messages("s"), [(b"t", b"1", 2)])
 
 
 class TestShared(Version3Case):

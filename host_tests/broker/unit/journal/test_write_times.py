@@ -1,8 +1,8 @@
 """When the journal is written, and its content after an orderly stop and after a power cut."""
 
 import packets5
-from journal_case import REFUSED, JournalCase
-from packets import DISCONNECT, PUBACK, ack, publish, subscribe
+from journal_case import REFUSED, RESUMED, JournalCase
+from packets import DISCONNECT, PINGREQ, PINGRESP, PUBACK, ack, publish, subscribe
 
 from slotmq.journal.writer import Journal
 
@@ -52,17 +52,14 @@ class TestWills(TimesCase):
         self.wait(11)
         self.assertEqual(self.wills(), [])
 
-    def test_after_a_power_cut_they_are_published(self):
-        self.connect()
-        self.broker.compact()  # a start knows the time of the last commit
-        self.reboot()
-        self.check()
-
-    def test_an_orderly_stop_stores_them(self):
-        self.connect()
-        self.stop()
-        self.assertEqual(self.broker.deliveries.count[0], 2)
-        self.check()
+    def test_after_a_power_cut_and_after_an_orderly_stop(self):
+        for ends in (self.reboot, self.stop):
+            self.setUp()
+            self.connect()
+            self.broker.compact()  # a start knows the time of the last commit
+            ends()
+            self.assertEqual(self.broker.deliveries.count[0], 2)
+            self.check()
 
     def test_connected_clients_do_not_get_them_at_the_stop(self):
         self.connect()
@@ -73,12 +70,6 @@ class TestWills(TimesCase):
         self.reboot()
         self.check()
 
-    def test_a_client_whose_connection_broke_in_the_turn_of_the_stop_has_one(self):
-        self.client("clean", will=("will", "clean", 1))
-        self.broker.end(0, 9)
-        self.stop()
-        self.assertEqual(self.wills(), [b"clean"])
-
     def test_a_client_that_reconnects_within_the_delay_has_none(self):
         self.connect()
         self.stop()
@@ -87,10 +78,12 @@ class TestWills(TimesCase):
         self.wait(12)
         self.assertEqual(self.wills(), [b"clean", b"kept"])
 
-    def test_a_client_that_sent_disconnect_has_none(self):
+    def test_one_that_broke_in_the_turn_of_the_stop_has_one_and_after_disconnect_none(self):
         self.disconnect(self.client("polite", clean=False, will=("will", "no", 1)))
+        self.client("clean", will=("will", "clean", 1))
+        self.broker.end(0, 9)
         self.stop()
-        self.assertEqual(self.wills(), [])
+        self.assertEqual(self.wills(), [b"clean"])
 
 
 class TestExpiry(TimesCase):
@@ -115,24 +108,22 @@ class TestExpiry(TimesCase):
         self.wait(5)
         self.assertEqual(self.counts(), (1, 0))
 
-    def check_after_a_minute(self, before):
-        """100 s in all: the time is stored once a minute, and the power fails after 62 s."""
-        syncs = self.medium.syncs
-        self.wait(62)
-        self.assertEqual(self.medium.syncs, syncs + 1)
-        self.reboot()
-        self.wait(37)
-        self.assertEqual(self.counts(), before)
-        self.wait(6)
-        self.assertEqual(self.counts(), (1, 0))
-
-    def test_the_time_is_stored_each_minute_for_a_message(self):
-        self.retain(self.client5("c", clean=True, expiry=0), 100)
-        self.check_after_a_minute((1, 1))
-
-    def test_the_time_is_stored_each_minute_for_a_session(self):
-        self.leave(self.client5("c", expiry=100))
-        self.check_after_a_minute((2, 0))
+    def test_the_time_is_stored_each_minute(self):
+        """100 s in all: the power fails after 62 s."""
+        for make, before in (
+            (lambda: self.retain(self.client5("c", clean=True, expiry=0), 100), (1, 1)),
+            (lambda: self.leave(self.client5("c", expiry=100)), (2, 0)),
+        ):
+            self.setUp()
+            make()
+            syncs = self.medium.syncs
+            self.wait(62)
+            self.assertEqual(self.medium.syncs, syncs + 1)
+            self.reboot()
+            self.wait(37)
+            self.assertEqual(self.counts(), before)
+            self.wait(6)
+            self.assertEqual(self.counts(), (1, 0))
 
     def test_where_nothing_can_expire_nothing_is_written(self):
         self.client("c").send(publish("r", b"x", retain=True))
@@ -147,28 +138,20 @@ class TestInterval(TimesCase):
 
     commits = (False, 5)
 
-    def publish_before_the_commit(self):
-        """PUBACK leaves before anything is written; how often was it synced?"""
-        client = self.client("p")
-        syncs = self.medium.syncs
-        self.ask(client, publish("r", b"x", 1, 7, retain=True), ack(PUBACK, 7))
-        self.assertEqual(self.medium.syncs, syncs)
-        return syncs
-
     def test_packets_leave_before_the_commit(self):
-        syncs = self.publish_before_the_commit()
-        for seconds in (6, 20):
-            self.wait(seconds)
-            self.assertEqual(self.medium.syncs, syncs + 1)
-        self.reboot()
-        self.assertEqual(self.broker.retained.names.count(), 1)
-
-    def test_a_power_cut_loses_what_came_after_the_last_commit(self):
-        client = self.client("p")
-        self.wait(6)
-        self.ask(client, publish("r", b"x", 1, 7, retain=True), ack(PUBACK, 7))
-        self.reboot()
-        self.assertEqual(self.broker.retained.names.count(), 0)
+        """With an interval of 0 it comes only at a stop and when SIGUSR1 asks for it."""
+        for interval in (5, 0):
+            self.commits = (False, interval)
+            self.setUp()
+            client = self.client("p")
+            syncs = self.medium.syncs
+            self.ask(client, publish("r", b"x", 1, 7, retain=True), ack(PUBACK, 7))
+            self.assertEqual(self.medium.syncs, syncs)
+            self.wait(6 if interval else 100)
+            self.assertEqual(self.medium.syncs, syncs + bool(interval))
+            self.ask(client, publish("s", b"x", 1, 7, retain=True), ack(PUBACK, 7))
+            self.reboot()  # what came after the last commit is lost
+            self.assertEqual(self.broker.retained.names.count(), int(bool(interval)))
 
     def test_sigusr1_and_a_stop_store_it(self):
         client = self.client("p")
@@ -184,20 +167,17 @@ class TestInterval(TimesCase):
 
 
 class TestIntervalZero(TestInterval):
-    """An interval of 0: commits only at a stop and when SIGUSR1 asks for one."""
-
     commits = (False, 0)
-
-    def test_packets_leave_before_the_commit(self):
-        syncs = self.publish_before_the_commit()
-        self.wait(100)
-        self.assertEqual(self.medium.syncs, syncs)
 
     def test_any_interval_is_a_small_integer(self):
         """Above 2^30 tenths of a second a board would allocate."""
-        journal = Journal(self.broker, self.medium, 1, True, 100000000)
-        self.assertLess(journal.interval, 1 << 30)
-        self.assertEqual(Journal(self.broker, self.medium, 1, True, 0).interval, (1 << 30) - 1)
+        for seconds, tenths in (
+            (0, (1 << 30) - 1),
+            (100000000, 1000000000),
+            (1 << 28, (1 << 30) - 1),
+        ):
+            journal = Journal(self.broker, self.medium, 1, True, seconds)
+            self.assertEqual(journal.interval, tenths)
 
 
 class TestFailedCommit(TimesCase):
@@ -254,3 +234,96 @@ class TestEndedDelivery(TimesCase):
         self.assertEqual(self.medium.syncs, syncs + 1)
         self.reboot()
         self.assertEqual(self.broker.deliveries.count[0], 0)
+
+
+LOST = 9  # a reason of conns
+SUBSCRIBE = 8
+
+
+def interrupted(broker, conn, pkt, buf):
+    raise KeyboardInterrupt
+
+
+def reset(_n):
+    raise OSError(104)
+
+
+class Presence:
+    """Hooks of a program that publishes who has disconnected."""
+
+    def __init__(self, broker):
+        self.broker = broker
+
+    def on_disconnect(self, client_id, reason):
+        self.broker.publish(b"gone/" + client_id, b"x", 2, True)
+
+
+class StopCase(JournalCase):
+    """Only what is stored leaves the broker at its end."""
+
+    def interrupt(self):
+        """Ctrl-C while a SUBSCRIBE is handled, after a PUBLISH in this turn; its publisher."""
+        publisher = self.client5("p")
+        other = self.client("other")
+        publisher.send(packets5.publish("r", b"x", 1, 7, retain=True))
+        other.send(subscribe(1, "x", 1))
+        handlers = list(self.broker.handlers)
+        handlers[SUBSCRIBE] = interrupted
+        self.broker.handlers = tuple(handlers)
+        with self.assertRaises(KeyboardInterrupt):
+            self.world.turn()
+        self.stop()
+        return publisher
+
+
+class TestStop(StopCase):
+    commits = (True, 1800)
+
+    def test_what_a_program_publishes_at_the_stop_leaves_only_if_it_is_stored(self):
+        """Otherwise the next start could give its packet id to another message."""
+        self.broker.hooks = Presence(self.broker)
+        watcher = self.subscriber("watcher", "gone/+", 2)
+        self.client("a")
+        other = self.subscriber("b", "gone/+", 2)
+        other.stream.write_some = reset  # noticed while the end of `a` is published
+        self.broker.end(1, LOST)
+        self.stop()
+        sent = [data for data in watcher.packets() if data[0] & 0xF0 == 0x30]
+        self.assertTrue(watcher.stream.closed)
+        watcher = self.client("watcher", RESUMED, clean=False)
+        self.world.turn(3)
+        back = [data for data in watcher.packets() if data[0] & 0xF0 == 0x30]
+        self.assertEqual([data[0] & 8 for data in back[: len(sent)]], [8] * len(sent))
+        self.assertEqual([data[1:] for data in back[: len(sent)]], [data[1:] for data in sent])
+
+    def test_a_packet_of_the_turn_that_ctrl_c_interrupts_is_not_acknowledged(self):
+        publisher = self.interrupt()
+        self.assertEqual(publisher.packets(), [])
+        self.assertTrue(publisher.stream.closed)
+        self.assertEqual(self.broker.retained.names.count(), 0)
+
+    def test_connected_clients_get_acknowledgements_and_disconnect(self):
+        five = self.client5("five")
+        publisher = self.client("p")
+        publisher.send(publish("r", b"x", 1, 7, retain=True) + PINGREQ)
+        self.world.turn(2)
+        self.stop()
+        self.assertEqual(publisher.packets(), [b"\x40\x02\0\7", PINGRESP])
+        self.assertEqual(five.packets(), [b"\xe0\x02\x8b\0"])
+        self.assertEqual(self.broker.retained.names.count(), 1)
+
+
+class TestStopWithInterval(StopCase):
+    commits = (False, 1800)
+
+    def test_ctrl_c_within_a_packet_stores_what_waited_for_a_commit(self):
+        self.interrupt()
+        self.assertEqual(self.broker.retained.names.count(), 1)
+
+    def test_wills_that_a_full_medium_cannot_store_are_published(self):
+        watcher = self.subscriber("watcher", "will", 2)
+        self.broker.compact()
+        self.client("c", will=("will", "dead", 1))
+        self.medium.space = 0
+        self.world.loop.close()
+        self.assertEqual(watcher.packets(), [b"\x32\x0c\0\4will\0\1dead"])
