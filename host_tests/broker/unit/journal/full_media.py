@@ -36,7 +36,7 @@ class OnDisk:
 
     def open_medium(self):
         if self.disk is None:
-            self.disk = media_disk.Disk(1 << 30)
+            self.disk = media_disk.Disk()
             media_disk.mount(self.disk)
         return FileMedium("/j/f", self.SNAPSHOT, 1 << 20)
 
@@ -44,10 +44,10 @@ class OnDisk:
         media_disk.mount(None)
 
     def fill(self):
-        self.disk.space = self.disk.used() + 3000
+        self.disk.fill(3000)
 
     def free(self):
-        self.disk.space = 1 << 30
+        self.disk.fill(-1)
 
 
 class OnLittlefs:

@@ -88,28 +88,20 @@ class CutCase(unittest.TestCase):
         arm()
         try:
             play(stage, scene.steps)
-        except (PowerCut, flash.PowerCut, Cut):
+        except (PowerCut, flash.PowerCut):
             return stage.received()
         finally:
             heap.settle()
         return None
 
-    def cut_each_operation(self, cut_at, first=1):
+    def cut_each_operation(self, cut_at):
         """cut_at(scene, operation) until it says that the scene has no such operation."""
         for name in SCENES:
             scene = Scene(name)
-            operation = first
+            operation = 1
             while cut_at(scene, operation):
                 operation += 1
             self.assertGreater(operation, 1, name)
-
-
-class Cut(Exception):
-    pass
-
-
-if not MICROPYTHON:
-    Cut = media_disk.Cut
 
 
 class TestBytes(CutCase):
@@ -173,19 +165,19 @@ class TestFlash(CutCase):
 
 
 class OnDisk(CutCase):
-    """After each cut every disk is checked that it may leave."""
+    """After each cut disks are checked that it may leave."""
 
     def tearDown(self):
         media_disk.mount(None)
         super().tearDown()
 
     def test_a_cut_in_each_operation(self):
-        self.cut_each_operation(self.cut_at, first=0)
+        self.cut_each_operation(self.cut_at)
 
     def cut_at(self, scene, operation):
-        disk = media_disk.mount(media_disk.Disk(1 << 30))
+        disk = media_disk.mount(media_disk.Disk(operation))
         medium = FileMedium("/j/f", 4000, 1 << 20)
-        received = self.cut(scene, medium, lambda: setattr(disk, "left", operation))
+        received = self.cut(scene, medium, lambda: disk.cut_at(operation))
         if received is None:
             return False
         for after in disk.after():

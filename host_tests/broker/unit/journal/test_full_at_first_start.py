@@ -91,7 +91,7 @@ if not MICROPYTHON:  # a full littlefs has space for as little as this
 
     class TestFile(OnDisk, EmptyJournal):
         def fill(self):
-            self.disk.space = self.disk.used()
+            self.disk.fill(0)
 
         def test_space_is_reserved_without_posix_fallocate(self):
             """musl does not emulate it where the file system has none, as NFS."""

@@ -188,7 +188,7 @@ else:
         def reboot_without_space(self):
             taken = self.fill_up()
             self.disk.names.pop("/j/f.reserve", None)
-            self.disk.space = self.disk.used()
+            self.disk.fill(0)
             self.reboot()
             self.assertIn("no space", self.reports[-1])
             return taken

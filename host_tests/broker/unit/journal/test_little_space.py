@@ -136,7 +136,7 @@ else:
             is_first = self.disk is None
             medium = super().open_medium()
             if is_first:
-                self.disk.space = 46000
+                self.disk.most = 46000
             return medium
 
 

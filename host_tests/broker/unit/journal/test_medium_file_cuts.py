@@ -11,6 +11,7 @@ from slotmq.journal import location
 from slotmq.journal.medium_file import FileMedium
 from slotmq.platform import heap
 from slotmq.platform.runtime import MICROPYTHON
+from slotmq_tools.sim.flash import PowerCut
 
 if MICROPYTHON:
     import vfs
@@ -56,23 +57,24 @@ def look_at(case, may_be):
 
 
 class OnDisk:
-    """The power fails after every operation, and each disk that this may leave is checked."""
+    """The power fails in every operation, and disks that this may leave are checked."""
 
     def tearDown(self):
         media_disk.mount(None)
 
     def cut(self, look, kind=Spared):
-        for left in range(1000):
+        for operation in range(1, 1000):
             self.may_be = [(0, b"")]
-            disk = self.mount(media_disk.Disk(left))
+            disk = self.mount(media_disk.Disk(operation))
+            disk.cut_at(operation)
             try:
                 three_generations(kind("/j/f", SNAPSHOT, LIMIT), self.note)
                 break
-            except media_disk.Cut:
+            except PowerCut:
                 pass
             for after in disk.after():
                 look(self.mount(after), self.may_be)
-        return left
+        return operation
 
     def note(self, may_be):
         self.may_be = may_be
@@ -95,7 +97,7 @@ class OnDisk:
             self.cut(lambda _, may_be: look_at(self, may_be), Early)
 
     def test_a_file_that_was_set_aside_survives(self):
-        disk = self.mount(media_disk.Disk(9999))
+        disk = self.mount(media_disk.Disk())
         made = medium()
         Life(made).compact(100)
         self.assertEqual(made.set_aside(1), "/j/f.damaged-1")

@@ -10,6 +10,7 @@ from packets import PINGREQ, PINGRESP, PUBACK, ack, publish
 
 from slotmq.journal.medium_file import FileMedium
 from slotmq.platform.runtime import MICROPYTHON
+from slotmq_tools.sim.flash import PowerCut
 
 if not MICROPYTHON:
     import media_disk
@@ -83,7 +84,7 @@ class CutAtRename:
 
     def rename(self, old, new):
         os.rename(old, new)  # noqa: PTH104
-        raise media_disk.Cut
+        raise PowerCut
 
 
 class ComputerFile(TestFile):
@@ -107,7 +108,7 @@ class ComputerFile(TestFile):
         self.begin(2, b"c", 20)
         disk = media_disk.mount(CutAtRename())
         try:
-            self.assertRaises(media_disk.Cut, self.medium.switch)
+            self.assertRaises(PowerCut, self.medium.switch)
         finally:
             media_disk.mount(None)
         self.assertEqual(disk.synced[-1], HEADER + 20)
@@ -145,8 +146,8 @@ class TakenDisk(OnDisk, JournalCase):
         self.ids = 0
         for _ in range(5):
             self.publish()
+        self.disk.fill(0)
         self.disk.is_wanted = True
-        self.disk.take()
 
     def publish(self):
         self.ids += 1
