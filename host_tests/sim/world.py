@@ -11,9 +11,8 @@ from slotmq.net.loop import Loop
 from slotmq.platform import heap, ondemand
 from slotmq_tools.sim.flash import PowerCut
 from slotmq_tools.sim.link import Weather
-from slotmq_tools.sim.machine import Clock, Listener, Poller
+from slotmq_tools.sim.machine import Clock, Listener, Poller, Trace
 from slotmq_tools.sim.numbers import Numbers
-from slotmq_tools.sim.trace import Trace
 
 from ..broker.unit.support.invariants import broken, left, surface
 from ..broker.unit.support.tables import counts

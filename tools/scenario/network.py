@@ -13,9 +13,8 @@ from typing import Any
 from slotmq import Broker, Limits, Settings
 from slotmq.net.loop import Loop
 
-from ..sim.machine import PERIOD, Clock, Listener, Poller
+from ..sim.machine import PERIOD, Clock, Listener, Poller, Trace
 from ..sim.numbers import Numbers
-from ..sim.trace import Trace
 from .device import Device
 from .idle import WAIT_MS, wait_ms
 from .model import Scenario

@@ -3,8 +3,9 @@
 The real Loop and Broker run on it. Everything random follows from a seed, so that a run can be
 repeated. The files run on CPython and on MicroPython.
 
-    numbers   random numbers             trace   the hash of everything that was sent
-    machine   clock, poller, listener    link    a TCP connection with faults
+    numbers   random numbers
+    machine   clock, poller, listener; the hash of everything that was sent
+    link      a TCP connection with faults
     flash     a block device that loses its power
     disk      file systems that lose it: littlefs and a computer's; files are in disk_file
     fat       the same for FAT

@@ -1,6 +1,8 @@
-# machine.py - clock, poller and listener for a Loop.
+# machine.py - clock, poller and listener for a Loop, and the trace of a run.
 #
 # The loop runs with MicroPython's heap locked. The code here allocates, so it lifts the lock.
+import binascii
+
 from slotmq.platform import heap
 
 IN, OUT, ERR, HUP = 1, 4, 8, 16
@@ -34,7 +36,7 @@ class Clock:
 
 
 class Poller:
-    """Returns ready streams in an order that the seed determines."""
+    """Returns ready streams, in an order that the seed determines if there are numbers."""
 
     def __init__(self, numbers):
         self.numbers = numbers
@@ -61,7 +63,7 @@ class Poller:
             event = stream.events(self.masks[stream])
             if event:
                 found.append((stream, event))
-        if len(found) > 1:
+        if self.numbers and len(found) > 1:
             at = self.numbers.below(len(found))
             found = found[at:] + found[:at]
         heap.drop()
@@ -88,3 +90,19 @@ class Listener:
 
     def close(self):
         pass
+
+
+class Trace:
+    """The hash of a run: of every byte that was read or written, with link and time."""
+
+    def __init__(self):
+        self.hash = 0
+        self.reads = self.writes = 0
+
+    def note(self, what, link, ms, data):
+        """what: one byte, r w or another event; link: its number."""
+        head = bytes((what, link >> 8 & 255, link & 255, ms >> 16 & 255, ms >> 8 & 255, ms & 255))
+        self.hash = binascii.crc32(head + data, self.hash)
+
+    def shown(self):
+        return f"{self.hash:08x}"

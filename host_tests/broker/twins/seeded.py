@@ -1,24 +1,9 @@
-# seeded.py - random numbers that are the same on every Python.
+# seeded.py - random numbers and bytes that are the same on every Python.
+from slotmq_tools.sim import numbers
 
 
-class Numbers:
+class Numbers(numbers.Numbers):
     """A sequence of numbers from a seed."""
-
-    def __init__(self, seed):
-        self._state = seed * 2 + 1
-
-    def below(self, n):
-        self._state = (self._state * 1103515245 + 12345) & 0x7FFFFFFF
-        return (self._state >> 8) % n
-
-    def between(self, least, most):
-        return least + self.below(most - least + 1)
-
-    def choice(self, row):
-        return row[self.below(len(row))]
-
-    def one_in(self, n):
-        return self.below(n) == 0
 
     def bytes(self, n, of=None):
         """n bytes, of those in `of` if it is given."""

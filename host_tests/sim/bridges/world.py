@@ -4,9 +4,8 @@
 # their numbers; what arrives at a client is at each moment the beginning of that row. Of QoS 1 a
 # message may come again.
 from slotmq_tools.sim.link import ALL, Weather
-from slotmq_tools.sim.machine import Clock
+from slotmq_tools.sim.machine import Clock, Trace
 from slotmq_tools.sim.numbers import Numbers
-from slotmq_tools.sim.trace import Trace
 
 from ..clients import behaviour
 from ..event_counts import EventCounts

@@ -12,8 +12,11 @@ from packets import PUBACK, PUBCOMP, PUBREC, PUBREL, ack, connect, read_publish,
 
 from slotmq.net.loop import Loop
 from slotmq.platform import heap
+from slotmq_tools.sim import machine
+from slotmq_tools.sim.machine import ERR, HUP, IN, OUT
 
-IN, OUT, ERR, HUP = 1, 4, 8, 16
+__all__ = "ERR", "HUP", "IN", "OUT", "Client", "Listener", "Stream", "World"
+
 MOST = 1 << 20
 PEER = ("192.0.2.7", 50123)
 
@@ -87,42 +90,18 @@ class Stream:
     def close(self):
         self.closed = True
 
-    def events(self):
+    def events(self, mask):
         readable = IN if self.sent or self.ended else 0
-        return readable | OUT
+        return (readable | OUT) & mask | self.extra
 
 
-class Poller:
+class Poller(machine.Poller):
     def __init__(self):
-        self.masks = {}
-        self.order = []
-
-    def register(self, stream, mask):
-        assert stream not in self.masks
-        self.masks[stream] = mask
-        self.order.append(stream)
-
-    def modify(self, stream, mask):
-        assert stream in self.masks
-        self.masks[stream] = mask
+        super().__init__(None)
 
     def unregister(self, stream):
-        if self.masks.pop(stream, None) is not None:  # on a board it need not be there
-            self.order.remove(stream)
-
-    def ipoll(self, timeout_ms):
-        heap.lift()
-        found = self._events()
-        heap.drop()
-        return found
-
-    def _events(self):
-        found = []
-        for stream in self.order:
-            event = stream.events() & self.masks[stream] | stream.extra
-            if event:
-                found.append((stream, event))
-        return found
+        if stream in self.masks:  # on a board it need not be there
+            super().unregister(stream)
 
 
 def lock():
@@ -132,23 +111,15 @@ def lock():
     heap._state[0] += 1
 
 
-class Listener:
+class Listener(machine.Listener):
     """Streams that wait to be accepted."""
 
-    extra = 0
-
     def __init__(self):
-        self.waiting = []
+        super().__init__(None)
 
     def accept(self):
         stream = self.waiting.pop(0) if self.waiting else None
         return stream and (stream, getattr(stream, "peer", PEER))
-
-    def events(self):
-        return IN if self.waiting else 0
-
-    def close(self):
-        pass
 
 
 class World:

@@ -33,6 +33,11 @@ def split(data):
 
 
 def read_publish(data):
-    """(topic, payload, QoS, packet id) of a PUBLISH."""
-    found = codec.take(data, 4)
-    return found.topic, found.payload, found.qos, found.packet_id
+    """(topic, payload, QoS, packet id) of a PUBLISH; in 5.0 its payload begins with properties."""
+    start, end = codec.extent(data)
+    at = start + 2 + codec.two(data, start)
+    qos = data[0] >> 1 & 3
+    topic = bytes(data[start + 2 : at])
+    if not qos:
+        return topic, bytes(data[at:end]), 0, 0
+    return topic, bytes(data[at + 2 : end]), qos, codec.two(data, at)
