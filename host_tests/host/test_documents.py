@@ -292,7 +292,7 @@ def test_the_table_of_interceptors_is_what_they_replace():
 
 
 def test_the_tables_that_the_log_warns_about():
-    names = [line.split(",")[0] for line in log_full_tables._LIMITS.split("\n")]
+    names = [line.split(" ")[1].strip(",") for line in log_full_tables._TABLES.split("\n")]
     shown = ", ".join(names[:-1]) + " and outgoing buffers whose counter grows"
     assert names[-1] == "tx_bytes"
     assert f"The log warns about {shown}" in " ".join(DESIGN.split())

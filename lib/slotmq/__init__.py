@@ -4,12 +4,12 @@
 from slotmq import fast  # noqa: F401
 from slotmq.platform.runtime import MICROPYTHON
 
+from slotmq.config.limits import Limits
+from slotmq.config.settings import Settings
+
 if MICROPYTHON:
-    from slotmq.config.limits import Limits
-    from slotmq.config.settings import Settings
     from slotmq.broker import Broker
 else:
-    from slotmq.config.named_cpython import Limits, Settings
     from slotmq.broker_cpython import Broker
 
 __version__ = "0.1.0"

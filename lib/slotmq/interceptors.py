@@ -122,12 +122,11 @@ def bridges(broker, one):
     comes from another broker opens no session and subscribes to nothing."""
     loop = broker._loop()
     broker.bridges = one
-    servers = _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE
-    asks = _SUBSCRIBE, _UNSUBSCRIBE
     one.inner_first = broker.first_handlers
     broker.first_handlers = _with(one.inner_first, one.handle, _CONNECT, _CONNACK_TYPE, _AUTH_TYPE)
     one.inner_handlers = broker.handlers
-    handlers = _with(broker.handlers, one.handle, *servers + asks)
+    handlers = _with(broker.handlers, one.handle, _SUBSCRIBE, _UNSUBSCRIBE)
+    handlers = _with(handlers, one.handle, _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE)
     broker.handlers = _with(handlers, one.publish, _PUBLISH_TYPE)
     one.inner_fast = broker.handle_fast
     broker.handle_fast = one.handle_fast
@@ -135,7 +134,9 @@ def bridges(broker, one):
     broker.end = one.end
     five = broker.five
     one.inner_5 = five.handlers
-    handlers = _with(five.handlers, one.handle, _AUTH_TYPE, _DISCONNECT_TYPE, *servers + asks)
+    handlers = _with(five.handlers, one.handle, _SUBSCRIBE, _UNSUBSCRIBE, _DISCONNECT_TYPE)
+    handlers = _with(handlers, one.handle, _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE)
+    handlers = _with(handlers, one.handle, _AUTH_TYPE)
     handlers = _with(handlers, one.publish, _PUBLISH_TYPE)
     five.handlers = _with(handlers, one.acknowledged, _PUBACK_TYPE, _PUBREC_TYPE)
     one.inner_goodbye = five.goodbye

@@ -72,14 +72,14 @@ class Mapper:
             if not need:
                 break
             if self.have + need > len(head):  # Bridges.publish() will drop it
-                self._make(True)
+                self.make(True)
                 return start
             n = min(need, end - start)
             copy(head, self.have, src, start, n)
             self.have += n
             start += n
         if not self._missing():
-            self._make()
+            self.make()
         return start
 
     def _missing(self):
@@ -100,8 +100,8 @@ class Mapper:
             return at + 2 - have
         return at + 2 + (head[at] << 8 | head[at + 1]) - have
 
-    def _make(self, is_raw=False):
-        # Make the head that leaves. is_raw, or malformed: it stays as it is.
+    def make(self, is_raw=False):
+        """Make the head that leaves. is_raw, or malformed: it stays as it is."""
         head = self.head
         made = self.made
         length = shift = 0

@@ -3,7 +3,6 @@
 # The rest is Mapped's: packets that are cut, and what the socket does not take. Owns what heads
 # have become, in each direction. Allocates.
 from slotmq.bridge.mapping import Mapped
-from slotmq.delivery.encode import put_length, put_u16
 
 _HEADS = 1000  # that are known at a time
 
@@ -42,7 +41,7 @@ class Changer:
                 # What is too long or malformed stays, as for the Mapper.
                 if rest <= end and rest - at <= most:
                     head = data[at:rest]
-                    new = known.get(head) or self._learn(head, length, body + 2 - at)
+                    new = known.get(head) or self._learn(head)
                     if new != head:
                         parts += data[kept:at], new
                         kept = rest
@@ -52,18 +51,16 @@ class Changer:
         parts.append(data[kept:at])
         return b"".join(parts), at
 
-    def _learn(self, head, length, at):
-        # -> a head with its Remaining Length and its topic at this place, changed
+    def _learn(self, head):
+        # -> a head with its topic changed
         mapper = self.mapper
-        topic = head[at:]
-        mapper.look(topic, 0, len(topic))
-        new = mapper.new[: mapper.more] + topic[mapper.less :]
-        made = bytearray(7)
-        made[0] = head[0] & mapper.mask
-        end = put_u16(made, put_length(made, 1, length + len(new) - len(topic)), len(new))
+        mapper.have = len(head)
+        mapper.head[: mapper.have] = head
+        mapper.make()
         if len(self.known) == _HEADS:
             self.known.clear()
-        self.known[head] = new = bytes(made[:end]) + new
+        self.known[head] = new = bytes(mapper.made[: mapper.end])
+        mapper.end = mapper.left = 0
         return new
 
 

@@ -44,6 +44,8 @@
 #                    each takes some 24 KB; elsewhere nothing bounds them
 #   bridges          connections to other brokers; each has a slot of connections and a session
 #   bridge_topics    `topic` lines of all bridges; without a bridge neither takes heap
+from slotmq.platform import ondemand
+
 FIELDS = """\
 connections 4 1 1023
 sessions 8 1 8191
@@ -95,11 +97,14 @@ def fill(limits, values):
     """Set every limit, to its default where `values` has none; ValueError names the wrong one."""
     for name, default, least, most in fields():
         value = values.pop(name, default)
+        if not isinstance(value, int):
+            raise TypeError("%s: expected int, not %r" % (name, value))
         if not least <= value <= most:
             raise ValueError("%s: %s to %s, not %s" % (name, least, most, value))
         setattr(limits, name, value)
-    if values:
-        raise ValueError("no such limit: " + ", ".join(values))
+    for name in values:
+        near = ondemand.take("config.other_keys", 0).suggestion(name, [row[0] for row in fields()])
+        raise ValueError("no such limit: " + name + near)
     check(limits)
 
 

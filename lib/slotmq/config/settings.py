@@ -77,9 +77,11 @@ class Settings:
         self.listeners = []
         self.when_full = ondemand.take("config.policies", 0).defaults()
         self.when_full.update(when_full or {})
+        others = (_OF_JOURNAL + _OF_OTHERS).split()
         for name in values:
-            if not hasattr(self, name) and name not in (_OF_JOURNAL + _OF_OTHERS).split():
-                raise TypeError("Settings has no " + name)
+            if not hasattr(self, name) and name not in others:
+                near = ondemand.take("config.other_keys", 0).suggestion(name, dir(self) + others)
+                raise TypeError("Settings has no " + name + near)
             setattr(self, name, values[name])
 
     def check(self, limits):

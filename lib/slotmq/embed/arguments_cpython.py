@@ -1,9 +1,8 @@
 # arguments_cpython.py - checks what a program on CPython gives to a Broker, so that a mistake is a
 # clear TypeError or ValueError at once. Boards do not have it. Owns nothing but the error of a
 # broker that is closed. Allocates.
-from slotmq.config import named_cpython as named
 from slotmq.config.limits import Limits
-from slotmq.config.named_cpython import suggestion
+from slotmq.config.other_keys import suggestion
 from slotmq.config.settings import Settings
 from slotmq.fast import path_cpython as path
 from slotmq.platform import ondemand
@@ -35,7 +34,7 @@ def _check_settings(settings):
     for name, value in own.items():
         default = getattr(Settings, name, None)
         if not hasattr(Settings, name) and name not in _OWN and not _row(name):
-            named.Settings(**{name: value})  # TypeError, or it is known there
+            Settings(**{name: value})  # TypeError, or it is known there
         elif isinstance(default, (bool, int, str, bytes)) and not _fits(value, default):
             kind = type(default).__name__
             raise TypeError("%s: expected %s, not %s" % (name, kind, _shown(value)))

@@ -8,33 +8,21 @@ _LOGGED_REFUSALS = const(7)  # of broker.stats
 _MINUTE = const(600)  # tenths of a second
 _ALL = const(0x3FFFFFFF)  # the bits of a count that a column has
 
-# The counters of what tables refuse or drop (net/timers.py adds them up). _LIMITS has a line for
-# each, with what may be too low: the table's own limit first, which has its name.
+# The counters of what tables refuse or drop (net/timers.py adds them up), each with what may be
+# too low: the table's own limit first, which has its name.
 _TABLES = """\
-conns.refused
-sessions.refused
-sessions.ids_refused
-subscriptions.refused
-subscriptions.nodes_refused
-messages.refused
-deliveries.refused
-retained.refused
-five.shares.refused
-five.aliases.refused
-stats"""
+conns.refused connections, tls_connections
+sessions.refused sessions
+sessions.ids_refused received
+subscriptions.refused subscriptions, topic_bytes, levels
+subscriptions.nodes_refused nodes, name_bytes
+messages.refused messages, message_bytes
+deliveries.refused deliveries, max_queued_messages, max_session_share, max_offline_share
+retained.refused retained, retained_name_bytes
+five.shares.refused shares
+five.aliases.refused aliases
+stats tx_bytes, message_bytes"""
 _LINE = "Table %s: %%d refused or dropped%%s."
-_LIMITS = """\
-connections, tls_connections
-sessions
-received
-subscriptions, topic_bytes, levels
-nodes, name_bytes
-messages, message_bytes
-deliveries, max_queued_messages, max_session_share, max_offline_share
-retained, retained_name_bytes
-shares
-aliases
-tx_bytes, message_bytes"""
 # Of broker.stats, and for the last of these rows
 _QOS_0 = const(21)
 _BOUNDS = {"deliveries": 22, "messages": 23, "tx_bytes": 27}  # those that are noted
@@ -45,17 +33,16 @@ def log(broker, refused):
     minute. refused: the sum of all counters. broker.stats has how much of it was logged ([7]) and
     each counter at its last line ([8] on); broker.clock has when each was logged ([2] on)."""
     stats, clock = broker.stats, broker.clock
-    paths = _TABLES.split("\n")
-    for i in range(len(paths)):
+    for i, row in enumerate(_TABLES.split("\n")):
+        path, _, why = row.partition(" ")
         count = broker
-        for part in paths[i].split("."):
+        for part in path.split("."):
             count = getattr(count, part, 0)
         count = stats[_QOS_0] if count is stats else count
         more = count - stats[8 + i] & _ALL
         if more and stats[8 + i] and broker.now - clock[2 + i] < _MINUTE:
             refused -= more  # later
         elif more:
-            why = _LIMITS.split("\n")[i]
             name = why.split(",")[0]
             why += ", the journal's space" if broker.journal_full else ""
             why = " (see %s)" % why
