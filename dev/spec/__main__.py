@@ -19,8 +19,7 @@ def main(quiet: bool) -> None:
     versions = statements.versions()
     wrong = [f"MQTT {name}: no such version" for name in tests if name not in versions]
     for version in versions:
-        texts, reasons = statements.load(version), statements.reasons(version)
-        coverage = Coverage(version, texts, reasons, tests.get(version, {}))
+        coverage = Coverage(version, statements.load(version), tests.get(version, {}))
         if not quiet:
             click.echo("\n".join([*coverage.table(), ""]))
         click.echo(coverage.count())

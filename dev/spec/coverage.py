@@ -47,11 +47,10 @@ def collect(folder: Path) -> dict[str, Tests]:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The statements of a version, their tests, and the reasons for having none."""
+    """The statements of a version, and their tests."""
 
     version: str
     statements: Mapping[str, Statement]
-    reasons: Mapping[str, str]
     tests: Mapping[str, list[str]]
 
     def faults(self) -> Iterator[str]:
@@ -59,30 +58,27 @@ class Coverage:
         for name, tests in self.tests.items():
             if name not in self.statements:
                 yield f"{name}: no such statement, but {tests[0]} names it"
-        for name in self.reasons:
-            if name not in self.statements:
-                yield f"{name}: no such statement, but a reason not to test it"
-            elif name in self.tests:
+        for name, found in self._for_servers().items():
+            if found.reason and name in self.tests:
                 yield f"{name}: a reason not to test it, but {self.tests[name][0]} does"
-        for name in self._for_servers():
-            if name not in self.tests and name not in self.reasons:
-                yield f"{name}: no test and no reason: {self.statements[name].text}"
+            elif not found.reason and name not in self.tests:
+                yield f"{name}: no test and no reason: {found.text}"
 
     def table(self) -> Iterator[str]:
         """Each statement that binds a server, with its tests or the reason."""
-        for name in self._for_servers():
-            yield f"{name}  {self.statements[name].text}"
+        for name, found in self._for_servers().items():
+            yield f"{name}  {found.text}"
             yield from (f"    {test}" for test in self.tests.get(name, ()))
-            if name in self.reasons:
-                yield f"    not tested: {self.reasons[name]}"
+            if found.reason:
+                yield f"    not tested: {found.reason}"
 
     def count(self) -> str:
         statements = self._for_servers()
         named = sum(name in self.tests for name in statements)
         return (
-            f"MQTT {self.version}: {len(statements)} statements bind a server,"
-            f" {named} have tests, {len(self.reasons)} a reason why not"
+            f"MQTT {self.version}: {len(statements)} statements bind a server, {named} have tests,"
+            f" {sum(bool(each.reason) for each in statements.values())} a reason why not"
         )
 
-    def _for_servers(self) -> list[str]:
-        return [name for name, found in self.statements.items() if found.binds_a_server]
+    def _for_servers(self) -> dict[str, Statement]:
+        return {name: found for name, found in self.statements.items() if found.binds_a_server}

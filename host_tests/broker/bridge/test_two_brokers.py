@@ -77,6 +77,7 @@ def has_all(name: str, wanted: list[bytes], client: Collector) -> bool:
 FIVE = "bridge_protocol_version mqttv50"
 
 
+@pytest.mark.spec("MQTT-7.0.0-1")
 @pytest.mark.parametrize("version", [(), (FIVE, "bridge_max_topic_alias 5")], ids=["3", "5"])
 def test_topics_pass_both_ways_with_their_prefixes(two: Two, version: tuple[str, ...]) -> None:
     two.bridge("topic t/# both 2 here/ over/there/", "topic out out 1", *version)

@@ -20,6 +20,7 @@ from .conftest import PAGE, Web
 
 SCRIPT = Path(__file__).with_name("mqttjs.cjs")
 CONNACK = b"\x20\x02\0\0"
+PINGRESP = b"\xd0\0"
 TIMEOUT_S = 20
 SCHEMES = pytest.mark.parametrize("scheme", ["ws", "wss"])
 
@@ -40,6 +41,8 @@ def opened(web: Web, scheme: str = "ws", protocol: str = "mqtt") -> ClientConnec
 
 
 class TestWebsocketsOfPyPI:
+    @pytest.mark.spec("MQTT-6.0.0-2", "MQTT-6.0.0-4", of="5.0")
+    @pytest.mark.spec("MQTT-6.0.0-2", "MQTT-6.0.0-4")
     @SCHEMES
     def test_packets_pings_and_the_end(self, web: Web, scheme: str) -> None:
         with opened(web, scheme) as one:
@@ -56,6 +59,12 @@ class TestWebsocketsOfPyPI:
                 while len(got) < len(wanted):
                     got += bytes(one.recv(TIMEOUT_S))  # type: ignore[arg-type]
                 assert got == wanted
+            for frame in (wanted[:3], wanted[3:] + codec.PINGREQ):  # they end within packets
+                one.send(frame)
+            got = b""
+            while len(got) < len(wanted) + 2:
+                got += bytes(one.recv(TIMEOUT_S))  # type: ignore[arg-type]
+            assert got in (wanted + PINGRESP, PINGRESP + wanted)
             one.send(codec.DISCONNECT)
             with pytest.raises(ConnectionClosed) as closed:
                 one.recv(TIMEOUT_S)
@@ -69,6 +78,8 @@ class TestWebsocketsOfPyPI:
             one.close(4001, "enough")
             assert one.close_code == 4001
 
+    @pytest.mark.spec("MQTT-6.0.0-1", of="5.0")
+    @pytest.mark.spec("MQTT-6.0.0-1")
     def test_text_is_refused(self, web: Web) -> None:
         with opened(web) as one:
             one.send("text")
