@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from slotmq.journal import records
 
-_TYPE = re.compile(r"^(?!VERSION|\w+_SIZE)(\w+?)(?:_ROW)? = (?:const\()?(\d+)", re.MULTILINE)
+_TYPE = re.compile(
+    r"^(?!VERSION|LAST_TYPE|\w+_SIZE)(\w+?)(?:_ROW)? = (?:const\()?(\d+)", re.MULTILINE
+)
 _LAYOUT = re.compile(r"^# (.+)\n(\w+)_LAYOUT = ", re.MULTILINE)
 
 

@@ -131,7 +131,7 @@ def last_commit(reader):
     has_rows = True  # are the rows of the compaction, which come first, all there?
     while True:
         at = reader.after(at)
-        if not reader.find(at) or reader.kind > records.COMMIT:
+        if not reader.find(at) or reader.kind > records.LAST_TYPE:
             break
         if at == 0:
             n = reader.read_body()

@@ -6,6 +6,7 @@
 from slotmq.platform.runtime import const
 
 VERSION = const(3)  # the newest that is read
+LAST_TYPE = const(13)
 HEAD = const(1)
 # version, generation, window, flags
 HEAD_LAYOUT = const(">BIHB")

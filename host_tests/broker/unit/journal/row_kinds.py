@@ -10,7 +10,6 @@ from slotmq.journal.restore import restore
 # ruff: noqa: RUF005 - MicroPython has no stars in a list
 LIMITS = {"connections": 4, "sessions": 6, "subscriptions": 8, "messages": 16, "deliveries": 16}
 TURNS = 3  # for each step
-COMMIT = 13
 UNSUBSCRIBE = b"\xa2\x05\0\x02\0\1t"
 DELAY = b"\x18\0\0\x01\0"  # of a will
 OPTIONS = b"\x0b\x05"  # subscription identifier
