@@ -111,32 +111,27 @@ class TestRegions(LocationCase):
             self.modules.undo()
         self.modules = None
 
-    def test_on_rp2_it_is_what_lies_behind_the_file_system(self):
-        for board, chip in self.on_each(RP2S, lambda: pico(54, 30)):
-            medium = self.restarted(board)
-            self.assertEqual(medium.blocks, 24)
-            self.assertEqual(sum(chip.erases[:30]), 0)
+    def test_it_is_what_lies_behind_the_file_system_or_the_partition_slotmq(self):
+        for boards, modules in (
+            (RP2S, lambda: pico(54, 30)),
+            (ESP32S, lambda: esp32(vfs=30, slotmq=24)),
+        ):
+            for board, chip in self.on_each(boards, modules):
+                medium = self.restarted(board)
+                self.assertEqual(medium.blocks, 24)
+                self.assertEqual(sum(chip.erases[:30]), 0)
 
-    def test_without_space_behind_the_file_system_there_is_none(self):
-        for board, chip in self.on_each(RP2S, lambda: pico(54, 54)):
-            self.assertEqual(self.medium(board), "FileMedium")
-            self.assertEqual(chip.programmed, 0)
+    def test_without_such_space_it_is_a_file(self):
+        for boards, modules in ((RP2S, lambda: pico(54, 54)), (ESP32S, lambda: esp32(vfs=54))):
+            for board, chip in self.on_each(boards, modules):
+                self.assertEqual(self.medium(board), "FileMedium")
+                self.assertEqual(chip.programmed, 0)
 
     def test_behind_a_file_system_without_a_known_end_there_is_none(self):
         chip, self.modules = pico(54, 30, VfsFat)
         region = __import__(f"slotmq_boards.{PICO}.region", None, None, ["region"])
         self.assertIsNone(region.region())
         self.assertEqual(chip.programmed, 0)
-
-    def test_on_esp32_it_is_the_partition_slotmq(self):
-        for board, chip in self.on_each(ESP32S, lambda: esp32(vfs=30, slotmq=24)):
-            medium = self.restarted(board)
-            self.assertEqual(medium.blocks, 24)
-            self.assertEqual(sum(chip.erases[:30]), 0)
-
-    def test_without_that_partition_there_is_none(self):
-        for board, _ in self.on_each(ESP32S, lambda: esp32(vfs=54)):
-            self.assertEqual(self.medium(board), "FileMedium")
 
     def test_a_region_that_is_too_small_is_not_used_and_that_is_logged(self):
         chip, self.modules = pico(54, 44)

@@ -46,24 +46,21 @@ class TestFile(unittest.TestCase):
             reserved = len(scratch.content(self.path + ".reserve"))
             self.assertGreaterEqual(reserved, min(n, SNAPSHOT) + HEADER)
 
-    def test_an_unfinished_generation_leaves_no_bytes_to_the_next_of_its_number(self):
-        """Its records would count."""
-        self.write(1, b"a", 10)
-        self.begin(2, b"b", 900)
-        self.medium.sync()
-        self.medium.close()
-        self.reopen()
-        self.assertEqual(self.medium.generations(), [1])
-        self.medium.open(1)
-        self.write(2, b"c", 20)
-        self.assertEqual(scratch.content(self.path)[HEADER:], b"c" * 20)
-        self.assertIsNone(scratch.content(self.path + ".new"))
-
     def test_nothing_stands_behind_a_shorter_generation(self):
+        """Bytes of what was reserved, or of an unfinished generation, would count."""
         for generation, byte, n in ((1, b"a", 900), (2, b"b", 300), (3, b"c", 20)):
             self.write(generation, byte, n)
             self.medium.spare(1200)
             self.assertEqual(scratch.content(self.path)[HEADER:], byte * n)
+        self.begin(4, b"d", 900)
+        self.medium.sync()
+        self.medium.close()
+        self.reopen()
+        self.assertEqual(self.medium.generations(), [3])
+        self.medium.open(3)
+        self.write(4, b"e", 20)
+        self.assertEqual(scratch.content(self.path)[HEADER:], b"e" * 20)
+        self.assertIsNone(scratch.content(self.path + ".new"))
 
 
 class CutAtRename:
