@@ -80,8 +80,10 @@ def take(reader, key, value):
             bridges = _begin(reader, bridges, value)
         elif row[1] == "topics":
             bridges[-1].topics.append(_topic(reader, value))
-        elif row[1] == "hosts" and bridges[-1].addresses:
-            raise ValueError("one line with all addresses of a connection")
+        elif row[1] == "hosts":
+            if bridges[-1].addresses:
+                raise ValueError("one line with all addresses of a connection")
+            bridges[-1].addresses = _value(reader, row, value)
         else:
             setattr(bridges[-1], row[0], _value(reader, row, value))
     except ValueError:
