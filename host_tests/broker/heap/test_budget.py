@@ -1,4 +1,4 @@
-"""Tables, code, clients and sessions fit the heaps of the boards.
+"""Tables, code, clients and sessions fit the heaps of the boards, which board.json and $SYS state.
 
 Measured on 32-bit MicroPython with each board's limits, from the .mpy files that a board would
 load, by the command that writes the table of docs/board.md.
@@ -6,21 +6,25 @@ load, by the command that writes the table of docs/board.md.
 
 import functools
 import re
+import time
 from pathlib import Path
 
 import pytest
 
 from slotmq_dev import figures
-from slotmq_dev.heap import table
+from slotmq_dev.heap import table, tables_bytes
 from slotmq_dev.heap.__main__ import PAGE_BOARDS
 from slotmq_dev.heap.measure import (
     Measured,
     free_with_journal,
     free_with_raw_flash,
+    free_with_recorder,
     limits_of,
     measure,
 )
-from slotmq_tools import micropython
+from slotmq_dev.heap.process import SERVE, Process
+from slotmq_tools import boards, micropython
+from slotmq_tools.deploy import mqtt_client
 
 PAGE = Path(__file__).parents[3] / "docs/board.md"
 KB = 1024
@@ -141,3 +145,50 @@ def test_the_table_of_the_page_is_up_to_date() -> None:
 
 def test_it_is_measured_with_32_bit_words() -> None:
     assert micropython.find(32).bits == 32
+
+
+# Two runs differ by the places of names and paths.
+NEAR = 0.02
+
+
+@pytest.mark.parametrize("name", [name for name in boards.names() if name != "HOST"])
+def test_it_is_measured(name: str) -> None:
+    said = boards.load(name).tables_bytes
+    assert list(said) == list(tables_bytes.CONFIGURATIONS)
+    found = tables_bytes.measure(name)
+    for way, size in said.items():
+        assert found[way] == pytest.approx(size, rel=NEAR), (
+            f"{way}: slotmq_dev.heap --write-boards"
+        )
+    assert limits_of(name).ram_bytes() < said[""], "the preset does not start"
+
+
+KB = 1024
+
+
+def test_the_free_heap_with_journal_and_recorder(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    free = free_with_recorder("RPI_PICO_W")
+    with capsys.disabled():
+        print(f"\nRPI_PICO_W: {free:,} bytes free with persistence and record")
+    assert free >= 20 * KB
+
+
+BOARD = "RPI_PICO_W"
+LOADED = 12000  # bytes, at most, of modules that a CONNECT and a SUBSCRIBE load
+CLIENTS = 60
+
+
+def test_garbage_is_not_counted() -> None:
+    heap = boards.load(BOARD).heap_kb * 1024
+    with Process(SERVE, BOARD, heap) as process:
+        process.rows()
+        for _ in range(CLIENTS):
+            process.connect().close()
+        time.sleep(2)  # modules that were loaded on demand are dropped
+        found = mqtt_client.system_topics(process.address, mqtt_client.Login(), 0.5)
+        time.sleep(2)
+        used = {name: size for _, name, size in process.ask()}["used"]
+    assert abs(int(found["$SYS/broker/heap/current"]) - used) < LOADED
+    assert abs(int(found["$SYS/broker/heap/size"]) - heap) < heap // 20

@@ -1,5 +1,6 @@
-"""Each board's preset, with all that `slotmq deploy` installs beside the broker, in the heap that
-board.json states: an ESP32 without PSRAM has that much before its heap grows."""
+"""Each board's preset, and the journal that its page offers, with all that `slotmq deploy`
+installs beside the broker, in the heap that board.json states: an ESP32 without PSRAM has that
+much before its heap grows."""
 
 import json
 from collections.abc import Iterator
@@ -65,3 +66,27 @@ def test_with_a_clock_as_well(name: str, tmp_path: Path) -> None:
     heap = heap_of(name) - HEAPS[name] + boards.load(name).heap_kb * 1024
     with closing(Deployed(name, tmp_path, time="127.0.0.1", heap=heap)) as board:
         board.serves(board.limits.connections)
+
+
+BOARDS = Path(__file__).parents[3] / "boards"
+CLIENTS = 4
+
+
+def offered(name: str) -> str:
+    """The page's lines."""
+    _, _, behind = (BOARDS / name / "README.md").read_text().partition("```conf\n")
+    return behind.partition("```")[0]
+
+
+@pytest.mark.parametrize("time", ["", "127.0.0.1"])
+@pytest.mark.parametrize("name", ["RPI_PICO_W", "W5500_EVB_PICO"])
+def test_it_fits_and_serves_every_client(name: str, time: str, tmp_path: Path) -> None:
+    text = offered(name)
+    assert text.startswith("persistence true\n")
+    conf = tmp_path / "offered.conf"
+    conf.write_text(f"listener 1883\nallow_anonymous true\n{text}")
+    assert steps.heap_needed(boards.load(name), conf, clock=bool(time))[0] <= HEAPS[name]
+    (tmp_path / "j").mkdir()
+    text += f"persistence_location {tmp_path}/j/\n"
+    with closing(Deployed(name, tmp_path, text, time)) as board:
+        board.serves(CLIENTS)

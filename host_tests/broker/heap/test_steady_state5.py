@@ -1,7 +1,7 @@
 """MQTT 5.0 allocates nothing: properties, aliases, identifiers, groups, expiry."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -36,26 +36,15 @@ def tables(watched: Watched) -> dict[str, int]:
     return counts
 
 
-def test_messages_with_properties_allocate_nothing(watched: Watched, traffic: Traffic) -> None:
+@pytest.mark.parametrize("what", [Traffic.message, Traffic.in_chunks, Traffic.refused])
+def test_messages_with_properties_and_their_refusals_allocate_nothing(
+    watched: Watched, traffic: Traffic, what: Callable[[Traffic, int], None]
+) -> None:
     with watched.locked() as seen:
         for n in range(ROUNDS):
-            traffic.message(n)
+            what(traffic, n)
     assert seen["changed"] == 0
     assert seen["turns"] > ROUNDS
-
-
-def test_messages_sent_in_chunks_allocate_nothing(watched: Watched, traffic: Traffic) -> None:
-    with watched.locked() as seen:
-        for n in range(ROUNDS):
-            traffic.in_chunks(n)
-    assert seen["changed"] == 0
-
-
-def test_acknowledgements_with_errors_allocate_nothing(watched: Watched, traffic: Traffic) -> None:
-    with watched.locked() as seen:
-        for n in range(ROUNDS):
-            traffic.refused(n)
-    assert seen["changed"] == 0
 
 
 def test_a_reader_that_blocks_allocates_nothing(watched: Watched, crowd: Crowd) -> None:

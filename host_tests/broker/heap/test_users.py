@@ -1,4 +1,5 @@
-"""A board with users: all its clients log in within its heap, and their tables stay small."""
+"""A board with users, or with an acl_file, in the heap that deploy demands for it: all clients
+are served, tables and code stay small, and what the rules deny is not delivered."""
 
 from contextlib import closing
 from pathlib import Path
@@ -11,8 +12,10 @@ from host_tests.broker.wire5 import codec as codec5
 from host_tests.broker.wire5.client import Client as Client5
 from slotmq.config import budget
 from slotmq_dev.heap.measure import limits_of, users_and_rules
-from slotmq_tools import passwd
+from slotmq_tools import boards, passwd
+from slotmq_tools.deploy import steps
 
+from .test_firmware import RULES, native_code
 from .test_presets import Deployed
 
 USERS = 8
@@ -55,3 +58,27 @@ def test_their_tables_stay_small() -> None:
     rules = budget.acl_row(limits)[1] + budget.owners_row(limits)[1]
     print(f"users {users}, rules {rules}, both {users + rules}")
     assert users <= TABLES and rules <= TABLES
+
+
+COLLECTOR = 131 / 128  # its tables are a part of the heap
+AT_THE_PROMPT = 800  # bytes in use
+
+
+@pytest.mark.parametrize("name", ["RPI_PICO_W", "ESP32_GENERIC"])
+def test_every_client_is_served(name: str, tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.write_bytes(b"topic readwrite news\ntopic write secret\n" + RULES)
+    conf = tmp_path / "deployed.conf"
+    conf.write_text("listener 1883\nallow_anonymous true\nacl_file rules\n")
+    board = boards.load(name)
+    need, _ = steps.heap_needed(board, conf)
+    need -= native_code(board, "") if board.mcu.startswith("rp2") else 0
+    heap = int(need * COLLECTOR) + AT_THE_PROMPT
+    with closing(Deployed(name, tmp_path, f"acl_file {rules}\n", heap=heap)) as running:
+        running.serves(running.limits.connections)
+        reader, writer = running.clients[:2]
+        reader.subscribe("#")
+        writer.publish("secret", b"x", 1)
+        writer.publish("news", b"last", 1)
+        topics = [each.topic for each in reader.receive_all()]
+        assert "news" in topics and "secret" not in topics
