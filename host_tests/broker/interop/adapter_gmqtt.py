@@ -22,23 +22,12 @@ DISCONNECT_WITH_WILL = 4
 Answer = TypeVar("Answer")
 
 
-def _given(message: Message) -> dict[str, Any]:
-    """The properties that the message has, by gmqtt's names."""
-    values: dict[str, Any] = {name: getattr(message, name) for name in NAMES}
-    if message.correlation is not None:
-        values["correlation"] = message.correlation.encode()
-    values["user"] = list(message.user) or None
-    return {NAMES[name]: value for name, value in values.items() if value is not None}
-
-
 def _came(topic: str, payload: bytes, qos: int, more: dict[str, Any]) -> Message:
-    fields = {ours: more[name][0] for ours, name in NAMES.items() if name in more}
-    if "correlation" in fields:
-        fields["correlation"] = fields["correlation"].decode()
-    fields["user"] = tuple(more.get("user_property", ()))
-    fields["identifiers"] = tuple(more.get("subscription_identifier", ()))
-    fields["aliased"] = "topic_alias" in more
-    return Message(topic, bytes(payload).decode(), qos, bool(more["retain"]), **fields)
+    told = {ours: more[name][0] for ours, name in NAMES.items() if name in more}
+    told |= {"user": more.get("user_property", ()), "aliased": "topic_alias" in more}
+    fields = {"topic": topic, "payload": bytes(payload).decode(), "qos": qos}
+    identifiers = more.get("subscription_identifier", ())
+    return Message.came(told, identifiers, retain=bool(more["retain"]), **fields)
 
 
 class GmqttAdapter(Adapter):
@@ -58,7 +47,9 @@ class GmqttAdapter(Adapter):
             more["topic_alias_maximum"] = how.aliases
         if will := how.will:
             fields = (will.topic, will.payload, will.qos, will.retain)
-            more["will_message"] = gmqtt.Message(*fields, will_delay_interval=0, **_given(will))
+            more["will_message"] = gmqtt.Message(
+                *fields, will_delay_interval=0, **will.given(NAMES)
+            )
         self._client = gmqtt.Client(
             how.name, how.clean, persistent_storage=self._unacknowledged, **more
         )
@@ -92,7 +83,7 @@ class GmqttAdapter(Adapter):
     def publish(self, how: Publish) -> None:
         if how.reason is not None:
             raise Cannot("gmqtt does not read the reason code of a PUBACK")
-        message, given = how.message, _given(how.message)
+        message, given = how.message, how.message.given(NAMES)
         if how.alias:
             given["topic_alias"] = how.alias
         for number in range(how.times):

@@ -1,7 +1,6 @@
 """paho-mqtt in the scenario of MQTT 5.0."""
 
 import queue
-from typing import Any
 
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.packettypes import PacketTypes
@@ -20,23 +19,17 @@ NAMES = {
 }
 
 
-def _given(message: Message) -> dict[str, Any]:
-    """The properties that the message has, by paho's names."""
-    values: dict[str, Any] = {name: getattr(message, name) for name in NAMES}
-    if message.correlation is not None:
-        values["correlation"] = message.correlation.encode()
-    values["user"] = list(message.user) or None
-    return {NAMES[name]: value for name, value in values.items() if value is not None}
-
-
 def _came(message: MQTTMessage) -> Message:
     more = message.properties
     told = {ours: getattr(more, name) for ours, name in NAMES.items() if hasattr(more, name)}
-    if "correlation" in told:
-        told["correlation"] = told["correlation"].decode()
-    told["user"] = tuple(told.get("user", ()))
-    told["identifiers"] = tuple(getattr(more, "SubscriptionIdentifier", ()))
-    return Message(message.topic, message.payload.decode(), message.qos, message.retain, **told)
+    return Message.came(
+        told,
+        getattr(more, "SubscriptionIdentifier", ()),
+        topic=message.topic,
+        payload=message.payload.decode(),
+        qos=message.qos,
+        retain=message.retain,
+    )
 
 
 class PahoAdapter(Adapter):
@@ -58,7 +51,7 @@ class PahoAdapter(Adapter):
         self._client.on_message = lambda c, u, message: self._messages.put(message)
         self._client.on_publish = lambda c, u, mid, code, p: self._codes.put(code.value)
         if will := how.will:
-            more = properties(PacketTypes.WILLMESSAGE, WillDelayInterval=0, **_given(will))
+            more = properties(PacketTypes.WILLMESSAGE, WillDelayInterval=0, **will.given(NAMES))
             self._client.will_set(will.topic, will.payload, will.qos, will.retain, more)
         answer, present = self._paho.connect(self.address, how.expiry)
         assert answer == "Success"
@@ -73,7 +66,7 @@ class PahoAdapter(Adapter):
         return self._paho.subscribe(*((name, options) for name in how.filters), more=more)
 
     def publish(self, how: Publish) -> int:
-        message, more = how.message, properties(PacketTypes.PUBLISH, **_given(how.message))
+        message, more = how.message, properties(PacketTypes.PUBLISH, **how.message.given(NAMES))
         if how.alias:
             more.TopicAlias = how.alias
         for number in range(how.times):

@@ -1,7 +1,10 @@
-"""The moves and messages that a scenario of MQTT 5.0 consists of."""
+"""The moves and messages that a scenario of MQTT 5.0 consists of, and how a step is played."""
 
+import contextlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 
 class Cannot(Exception):
@@ -27,6 +30,22 @@ class Message:
 
     def under(self, base: str) -> "Message":
         return replace(self, topic=f"{base}/{self.topic}")
+
+    def given(self, names: dict[str, str]) -> dict[str, Any]:
+        """The properties that it has, by the names of a client."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if self.correlation is not None:
+            values["correlation"] = self.correlation.encode()
+        values["user"] = list(self.user) or None
+        return {names[name]: value for name, value in values.items() if value is not None}
+
+    @staticmethod
+    def came(told: dict[str, Any], identifiers: Any, **fields: Any) -> "Message":
+        """One with these properties, by our names."""
+        if "correlation" in told:
+            told["correlation"] = told["correlation"].decode()
+        told["user"] = tuple(told.get("user", ()))
+        return Message(**fields, **told, identifiers=tuple(identifiers))
 
 
 @dataclass(frozen=True)
@@ -158,3 +177,58 @@ class Adapter(ABC):
     @abstractmethod
     def close(self) -> None:
         """End it in any state."""
+
+
+SLOW_S = 10  # seconds that may pass between publishing and receiving
+
+
+def play(step: Step, base: str, new: Callable[[], Adapter]) -> None:
+    """Go through the moves, with `base` before all topics and client ids."""
+    players: dict[str, Adapter] = {}
+    with contextlib.ExitStack() as last:
+        for move in step:
+            if isinstance(move, Connect) and move.who not in players:
+                players[move.who] = new()
+                last.callback(players[move.who].close)
+            _do(move, base, players)
+
+
+def _do(move: Move, base: str, players: dict[str, Adapter]) -> None:
+    match move:
+        case Share():
+            _share(move, base, players)
+        case Connect():
+            present = players[move.who].connect(move.under(base))
+            assert move.present in (None, present)
+        case Subscribe():
+            codes = players[move.who].subscribe(move.under(base))
+            assert codes == [move.qos] * len(move.filters)
+        case Publish():
+            reason = players[move.who].publish(move.under(base))
+            assert move.reason in (None, reason)
+        case Receive():
+            same(players[move.who].receive(), move.message.under(base))
+        case Ended():
+            assert players[move.who].ended() == move.reason
+        case Leave():
+            players[move.who].leave()
+        case Die():
+            players[move.who].die()
+
+
+def same(got: Message, sent: Message) -> None:
+    """The message is as it was sent, except for the seconds of its expiry that have passed."""
+    if got.expiry is not None and sent.expiry is not None:
+        assert sent.expiry - SLOW_S <= got.expiry <= sent.expiry
+        got = replace(got, expiry=sent.expiry)
+    assert got == sent
+
+
+def _share(move: Share, base: str, players: dict[str, Adapter]) -> None:
+    """Each message has come to one of the members, the last one to all."""
+    end, found = move.end.under(base), []
+    for who in move.members:
+        while (message := players[who].receive()) != end:
+            found.append(message)
+    found.sort(key=lambda message: message.payload)
+    assert found == [message.under(base) for message in move.messages]

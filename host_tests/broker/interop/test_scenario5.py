@@ -12,8 +12,7 @@ from .adapter_gmqtt import GmqttAdapter
 from .adapter_mosquitto import MosquittoAdapter
 from .adapter_mqttjs import MqttJsAdapter, Node
 from .adapter_paho import PahoAdapter
-from .moves5 import Adapter, Cannot
-from .play5 import play
+from .moves5 import Adapter, Cannot, play
 from .scenario5 import IMPOSSIBLE, STEPS
 
 New = Callable[[tuple[str, int]], Adapter]

@@ -1,4 +1,5 @@
-"""mosquitto's clients log in with a password, at a file of `slotmq passwd` or mosquitto_passwd."""
+"""Login by clients of others: mosquitto's with a password, at a file of `slotmq passwd` or
+mosquitto_passwd, and MQTT.js by SCRAM-SHA-256, the only one of them with AUTH in its API."""
 
 import base64
 import hashlib
@@ -12,7 +13,7 @@ from slotmq_dev.peers import mosquitto
 from slotmq_tools import passwd
 
 from ..wire.process import BrokerProcess
-from .programs import pub, succeed
+from .programs import pub, script, succeed
 
 SALT = bytes(range(12))
 
@@ -51,3 +52,22 @@ def test_only_the_right_password_is_accepted(
         assert b"authori" in pub(broker.address, *say).stderr
     finally:
         broker.stop()
+
+
+SCRIPT = Path(__file__).parents[3] / "examples/scram.cjs"
+USERS = Path(__file__).parents[1] / "wire5/users.txt"
+
+
+@pytest.mark.config(f"password_file {USERS}\nallow_anonymous false\nlogin_delay_max 0")
+@pytest.mark.ours("mosquitto has plugins for that")
+@pytest.mark.parametrize(
+    ("name", "password", "code"),
+    [("user", "pencil", 0), ("user", "pen", 0x87), ("nobody", "pencil", 0x87)],
+    ids=["right", "wrong password", "unknown user"],
+)
+def test_scram_accepts_only_the_right_password(
+    broker: BrokerProcess, name: str, password: str, code: int, monkeypatch: pytest.MonkeyPatch
+):
+    host, port = broker.address
+    monkeypatch.setenv("SLOTMQ_PASSWORD", password)
+    assert int(succeed(script(SCRIPT, host, str(port), name))) == code
