@@ -54,7 +54,6 @@ NIGHTLY = (
     "broker/wire/test_authorisation.py",
     "broker/wire/test_fuzz.py",
     "broker/wire/test_spec.py",
-    "broker/wire5/test_model",
     "host/firmware/test_safe_mode.py",
     "host/sim_users/test_random.py",
     "host/test_inspect.py",

@@ -63,7 +63,6 @@ TCP_ONLY = {
     "wire.test_will.test_what_came_before_a_reset_counts": "it resets TCP",
     "wire5.test_packet_size.TestMaximumOfTheBroker."
     "test_the_refusal_is_a_connack_if_the_level_was_read": "who still writes by TLS reads nothing",
-    "wire5.test_model": "its clients come and go for minutes",
     "wire.test_session.test_sessions_expire_while_the_client_is_away": "so would its seconds",
 }
 
