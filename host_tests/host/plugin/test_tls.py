@@ -1,22 +1,18 @@
-"""A test's broker with TLS: its throw-away certificate, and faults of connections over it."""
+"""A test's broker with TLS: its throw-away certificate. Faults over it are in test_faults.py."""
 
 import socket
 import ssl
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from host_tests.broker.wire import codec
-from host_tests.broker.wire.codec import Will
 from slotmq_tools.testing.mqtt import Mqtt
 
 from .clients import connected
 
 pytestmark = pytest.mark.mqtt(tls=True)
-WILL = Will("state", b"gone")
 
 
 def test_messages_pass_and_are_seen(mqtt: Mqtt) -> None:
@@ -39,60 +35,6 @@ def test_a_client_that_does_not_trust_the_certificate(mqtt: Mqtt) -> None:
     ):
         ssl.create_default_context().wrap_socket(sock, server_hostname="localhost")
     assert mqtt.clients == []
-
-
-def test_cut_and_disconnect(mqtt: Mqtt) -> None:
-    client = connected(mqtt, "sensor-1", will=WILL)
-    mqtt.disconnect("sensor-1")
-    client.expect_closed()
-    assert mqtt.wait_for("state").client == "sensor-1"
-    client = connected(mqtt, "sensor-1")
-    with mqtt.cut():
-        client.expect_closed()
-        with (
-            pytest.raises(ConnectionResetError),
-            socket.create_connection((mqtt.host, mqtt.port), 8) as sock,
-        ):
-            sock.recv(1)
-    connected(mqtt, "sensor-1").disconnect()
-
-
-def test_delay_and_half_open(mqtt: Mqtt) -> None:
-    client = connected(mqtt, "sensor-1", keep_alive=60, will=WILL)
-    mqtt.delay("200ms")
-    began = time.monotonic()
-    client.ping()
-    assert time.monotonic() - began >= 0.2
-    mqtt.delay(0)
-    mqtt.half_open("sensor-1")
-    client.send(codec.publish("lost"))
-    mqtt.advance(seconds=100)
-    assert [one.topic for one in mqtt.messages()] == ["state"]
-    client.expect_closed()
-
-
-@pytest.mark.mqtt(limits={"queued": 5, "inflight": 5, "tx_bytes": 512})
-def test_a_slow_reader(mqtt: Mqtt) -> None:
-    slow = connected(mqtt, "slow")
-    slow.subscribe("n", qos=0)
-    mqtt.stop_reading("slow")
-    for n in range(100):
-        mqtt.publish("n", str(n))
-    mqtt.read_again("slow")
-    got = [int(one.payload) for one in slow.publishes()]
-    assert got == sorted(got) and 0 < len(got) < 100
-    slow.disconnect()
-
-
-@pytest.mark.mqtt(conf="persistence true")
-def test_a_power_cut(mqtt: Mqtt) -> None:
-    client = connected(mqtt, "sensor-1")
-    client.publish("room/1", b"21.5", 1, retain=True)
-    mqtt.power_cut()
-    client.expect_closed()
-    mqtt.restart()
-    assert mqtt.retained == {"room/1": b"21.5"}
-    connected(mqtt, "sensor-1").disconnect()
 
 
 def test_without_the_package_that_makes_certificates(pytester: pytest.Pytester) -> None:
