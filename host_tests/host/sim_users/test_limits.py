@@ -9,20 +9,7 @@ from slotmq_tools.scenario.message_state import CAUSES
 from slotmq_tools.scenario.usage import MORE, TABLES, Hit
 
 from .conftest import Simulated, group, table
-from .test_outcomes import AWAY, SHARES, TEN, summary
-
-
-def test_the_bytes_of_messages(simulated: Simulated) -> None:
-    """32 blocks of 64 bytes have space for three messages of 601 bytes with their topic."""
-    text = AWAY.replace("queued = 8", "message_bytes = 2048")
-    outcome = simulated(
-        text.replace("count = 20", "count = 20, payload = 600") + SHARES, board="RPI_PICO_W"
-    )
-    assert summary(outcome) == (20, 0, 17, 3)
-    assert outcome.causes == {"message_bytes": 17}
-    assert outcome.hits[0].limit == "message_bytes"
-    assert table(outcome, "message_bytes")[:2] == (2048, 30 * 64)
-    assert "2,112 bytes" in report.text(outcome)
+from .test_outcomes import AWAY, LONG, TEN, summary
 
 
 def test_a_busy_connection(simulated: Simulated) -> None:
@@ -68,21 +55,6 @@ publish = [{ topic = "y", every = "1 h", first = "7 s" }]
     assert outcome.hits[0].limit == "sessions"
 
 
-def test_retained_messages_beyond_the_table(simulated: Simulated) -> None:
-    text = TEN.replace("qos = 1 }", "qos = 1, retain = true }")
-    outcome = simulated(text + "[limits]\nretained = 4")
-    assert table(outcome, "retained")[:2] == (4, 4)
-    assert table(outcome, "retained")[2] == 60 * 6
-    assert outcome.hits[0].limit == "retained"
-    assert summary(outcome) == (600, 600, 0, 0)
-
-
-def test_filters_beyond_the_tree(simulated: Simulated) -> None:
-    outcome = simulated(TEN.replace('"t/+"', '"a/b/c/d/e"') + "[limits]\nnodes = 3")
-    assert outcome.hits[0].limit == "nodes"
-    assert outcome.total("due") == 0
-
-
 def test_slow_qos_2(simulated: Simulated) -> None:
     """A client may have 20 messages in flight; each needs two round trips of a second."""
     text = TEN.replace("count = 10", "count = 1").replace(
@@ -109,6 +81,10 @@ def test_long_packets_in_pieces_wait_for_one_another(simulated: Simulated) -> No
 )
 def test_there_is_advice_for_each(limit: str) -> None:
     assert limit == "inflight" or report.advice(limit)
+
+
+def test_the_advice_says_what_twice_as_much_needs(simulated: Simulated) -> None:
+    assert "2,112 bytes" in report.text(simulated(LONG, board="RPI_PICO_W"))
 
 
 def test_every_cause_is_explained() -> None:

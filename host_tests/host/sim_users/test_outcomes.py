@@ -1,5 +1,7 @@
 """Scenarios whose result can be calculated by hand."""
 
+from typing import Any
+
 import pytest
 
 from slotmq_tools.scenario import report
@@ -106,57 +108,83 @@ def test_bandwidth(simulated: Simulated) -> None:
     assert tally.delays[max(tally.delays)] and max(tally.delays) > 5000
 
 
-def test_a_queue_of_8_loses_12_of_20(simulated: Simulated) -> None:
+def case(
+    name: str,
+    text: str,
+    counts: tuple[int, int, int, int],
+    causes: dict[str, int] | None = None,
+    limit: str = "",
+    board: str = "HOST",
+    **tables: tuple[int, ...],
+) -> Any:
+    """counts: due, delivered, lost, waiting; limit: the first that was reached; tables: the first
+    of size, peak and refusals."""
+    return pytest.param(text, counts, causes or {}, limit, board, tables, id=name)
+
+
+QUEUED_MESSAGES = AWAY.replace("queued = 8", "messages = 5") + SHARES
+OLDEST = AWAY.replace(
+    "[limits]", '[settings]\nwhen_full = { deliveries = "drop_oldest" }\n[limits]'
+)
+RETAINED = TEN.replace("qos = 1 }", "qos = 1, retain = true }") + "[limits]\nretained = 4"
+SHARED = 'count = 3\nversion = "5.0"\nsubscribe = ["$share/g/t/+"]'
+# 32 blocks of 64 bytes have space for three messages of 601 bytes with their topic
+LONG = AWAY.replace("queued = 8", "message_bytes = 2048")
+LONG = LONG.replace("count = 20", "count = 20, payload = 600") + SHARES
+
+
+@pytest.mark.parametrize(
+    ("text", "counts", "causes", "limit", "board", "tables"),
+    [
+        case("nothing due after a clean session", AWAY.replace("clean = false", "clean = true"),
+             (0, 0, 0, 0)),
+        case("a queue of 8", AWAY, (20, 0, 12, 8), {"queued": 12}, "queued",
+             queued=(8, 8, 0), deliveries=(60_000, 8, 12)),
+        case("the oldest dropped", OLDEST, (20, 0, 12, 8), {"oldest": 12}, "queued"),
+        case("sent on return", AWAY.replace('"300 s"', '"40 s"'), (20, 8, 12, 0), {"queued": 12},
+             "queued"),
+        case("QoS 0 offline", AWAY.replace("qos = 1, first", "qos = 0, first"), (20, 0, 20, 0),
+             {"offline": 20}),
+        case("messages", QUEUED_MESSAGES, (20, 0, 15, 5), {"messages": 15}, "messages",
+             messages=(5, 5, 15)),
+        case("message bytes", LONG, (20, 0, 17, 3), {"message_bytes": 17}, "message_bytes",
+             "RPI_PICO_W", message_bytes=(2048, 30 * 64)),
+        case("enough deliveries", AWAY.replace("queued = 8", "deliveries = 100\ninflight = 100"),
+             (20, 0, 0, 20)),
+        case("half of the deliveries", AWAY.replace("queued = 8", "deliveries = 6\ninflight = 6"),
+             (20, 0, 17, 3), {"queued": 17}, "queued"),
+        case("subscriptions",
+             TEN.replace('["t/+"]', '["a", "b", "t/+"]') + "[limits]\nsubscriptions = 2",
+             (600, 0, 600, 0), {"subscriptions": 600}, "subscriptions"),
+        case("nodes", TEN.replace('"t/+"', '"a/b/c/d/e"') + "[limits]\nnodes = 3", (0, 0, 0, 0),
+             None, "nodes"),
+        case("retained", RETAINED, (600, 600, 0, 0), None, "retained", retained=(4, 4, 60 * 6)),
+        case("shared", TEN.replace('subscribe = ["t/+"]', SHARED), (600, 600, 0, 0)),
+    ],
+)  # fmt: skip
+def test_counts(
+    simulated: Simulated,
+    text: str,
+    counts: tuple[int, ...],
+    causes: dict[str, int],
+    limit: str,
+    board: str,
+    tables: dict[str, tuple[int, ...]],
+) -> None:
+    outcome = simulated(text, board=board)
+    assert summary(outcome) == counts
+    assert outcome.causes == causes
+    assert "".join(hit.limit for hit in outcome.hits[:1]) == limit
+    assert outcome.total("duplicates") == 0
+    for name, figures in tables.items():
+        assert table(outcome, name)[: len(figures)] == figures, name
+
+
+def test_the_first_hit_has_its_client_and_its_time(simulated: Simulated) -> None:
     outcome = simulated(AWAY)
-    assert summary(outcome) == (20, 0, 12, 8)
-    assert outcome.causes == {"queued": 12}
     assert [(hit.limit, hit.who, hit.ms) for hit in outcome.hits] == [("queued", "phone", 18005)]
-    assert table(outcome, "queued") == (8, 8, 0)
-    assert table(outcome, "deliveries")[1:] == (8, 12)
-
-
-def test_dropping_the_oldest_keeps_the_newest(simulated: Simulated) -> None:
-    policy = '[settings]\nwhen_full = { deliveries = "drop_oldest" }\n'
-    outcome = simulated(AWAY.replace("[limits]", policy + "[limits]") + "")
-    assert summary(outcome) == (20, 0, 12, 8)
-    assert outcome.causes == {"oldest": 12}
-    assert outcome.hits[0].limit == "queued"
-
-
-def test_queued_messages_are_sent_when_the_client_returns(simulated: Simulated) -> None:
-    outcome = simulated(AWAY.replace('"300 s"', '"40 s"'))
-    assert summary(outcome) == (20, 8, 12, 0)
-    assert outcome.total("late") == 8
-
-
-def test_qos_0_is_lost_for_an_offline_client(simulated: Simulated) -> None:
-    outcome = simulated(AWAY.replace("qos = 1, first", "qos = 0, first"))
-    assert summary(outcome) == (20, 0, 20, 0)
-    assert outcome.causes == {"offline": 20}
-
-
-def test_nothing_is_due_after_a_clean_session(simulated: Simulated) -> None:
-    outcome = simulated(AWAY.replace("clean = false", "clean = true"))
-    assert summary(outcome) == (0, 0, 0, 0)
-
-
-def test_a_full_table_of_messages(simulated: Simulated) -> None:
-    text = AWAY.replace("queued = 8", "messages = 5") + SHARES
-    outcome = simulated(text)
-    assert summary(outcome) == (20, 0, 15, 5)
-    assert outcome.causes == {"messages": 15}
-    assert outcome.hits[0].limit == "messages"
-    assert table(outcome, "messages") == (5, 5, 15)
-
-
-def test_a_full_table_of_deliveries(simulated: Simulated) -> None:
-    """The reader's session has a quota of half the table."""
-    outcome = simulated(AWAY.replace("queued = 8", "deliveries = 100\ninflight = 100"))
-    assert outcome.hits == []
-    outcome = simulated(AWAY.replace("queued = 8", "deliveries = 6\ninflight = 6"))
-    assert summary(outcome) == (20, 0, 17, 3)
-    assert outcome.causes == {"queued": 17}
-    assert outcome.hits[0].limit == "queued"
+    returned = simulated(AWAY.replace('"300 s"', '"40 s"'))
+    assert returned.total("late") == 8
 
 
 def test_more_clients_than_connections(simulated: Simulated) -> None:
@@ -169,18 +197,3 @@ def test_more_clients_than_connections(simulated: Simulated) -> None:
     assert group(outcome, "reader").tally.delivered == 3 * 55
     assert outcome.total("waiting") == outcome.total("due") - 3 * 55
     assert "connections at 0:00:05" in report.text(outcome)
-
-
-def test_a_subscription_that_is_refused(simulated: Simulated) -> None:
-    outcome = simulated(
-        TEN.replace('["t/+"]', '["a", "b", "t/+"]') + "[limits]\nsubscriptions = 2"
-    )
-    assert outcome.causes == {"subscriptions": 600}
-    assert outcome.hits[0].limit == "subscriptions"
-
-
-def test_one_member_of_a_shared_subscription_gets_each_message(simulated: Simulated) -> None:
-    shared = 'count = 3\nversion = "5.0"\nsubscribe = ["$share/g/t/+"]'
-    outcome = simulated(TEN.replace('subscribe = ["t/+"]', shared))
-    assert summary(outcome) == (600, 600, 0, 0)
-    assert outcome.total("duplicates") == 0
