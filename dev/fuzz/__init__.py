@@ -1,6 +1,6 @@
 """Fuzzing: malformed and random bytes for the broker.
 
-inputs.py makes them from a seed (properties.py those of MQTT 5.0, frames.py those of WebSocket),
+inputs.py makes them from a seed (frames.py those of WebSocket),
 feeding.py sends each on its own connection and checks that no other client is affected, link.py is
 a connection, canary.py measures how long others wait meanwhile, __main__.py runs a campaign of any
 length. The test suite sends ten thousand inputs.

@@ -8,9 +8,21 @@ that a client that subscribes to # finds every retained message that inputs leav
 import random
 from collections.abc import Callable, Iterator
 
-from slotmq_tools.codec import length, packet, string
-
-from .properties import Properties
+from slotmq_tools.codec import (
+    BINARY,
+    FLAG,
+    FOUR,
+    IDENTIFIER,
+    PAIR,
+    PROPERTIES,
+    TEXT,
+    TWO,
+    VARINT,
+    length,
+    packet,
+    section,
+    string,
+)
 
 CLEAN, WILL, PASSWORD, USER_NAME = 2, 4, 64, 128
 _NAMES = {3: b"MQIsdp", 4: b"MQTT"}
@@ -27,6 +39,27 @@ _REASONS = [0, 0, 0, 4, 0x10, 0x80, 0x82, 0x92, 0x97, 0xFF]
 _SINGLY = 300  # bytes that are sent one by one; then in pieces of
 _ODD = 61  # bytes
 _LENGTHS = [0, 1, 2, 127, 128, 16383, 16384, 2097151, 2097152, 268435455]
+# Of properties
+_NUMBERS = {
+    FLAG: [0, 1, 1, 2],
+    TWO: [0, 1, 1, 2, 3, 4, 20, 65535],
+    FOUR: [0, 1, 1, 2, 20, 60, 2000, 100_000_000, 100_000_001, 0x3FFFFFFF, 0xFFFFFFFF],
+}
+_IDENTIFIERS = [1, 127, 128, 16384, 268435455, 0]
+_TEXTS = [b"", b"f", b"f/a", b"SCRAM-SHA-256", b"\xff", b"x" * 150]
+_METHOD, _DATA = b"\x15", b"\x16"
+_FIRST_MESSAGE = b"n,,n=user,r=fuzz"  # of SCRAM-SHA-256
+
+
+def _legal(where: str) -> list[int]:
+    """The properties that a client may put there, but those of authentication()."""
+    found = [name for name, (_, _, places) in PROPERTIES.items() if where in places]
+    kept = {0x15, 0x16} if where != "p" else {IDENTIFIER}
+    return [name for name in found if name not in kept]
+
+
+# By the places of the codec's table
+LEGAL = {where: _legal(where) for where in "cwpasuDx"}
 
 
 def connect(
@@ -48,7 +81,6 @@ class Inputs:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self._is_5 = False  # whether the current input uses MQTT 5.0
-        self._properties = Properties(self.random)
         self._kinds: list[Callable[[], bytes]] = [
             self._noise,
             self._connected_noise,
@@ -108,7 +140,7 @@ class Inputs:
         # As many small packets as fit a read; the buffer must have space for their answers.
         small = [packet(0xC0), packet(0x62, b"\0\x09"), packet(0x50, b"\0\x09")]
         if self._is_5:
-            small.append(packet(0xF0, b"\x19" + self._properties.authentication()))
+            small.append(packet(0xF0, b"\x19" + self._authentication()))
         first = self.random.choice([b"", self._subscribe(), small[-1]])
         one = self.random.choice(small)
         return self._connect() + first + one * self.random.randint(100, 1200)
@@ -127,7 +159,7 @@ class Inputs:
         payload = b""
         if self._now_and_then():
             flags |= WILL | self.random.choice([0, 8, 16, 24, 32, 40])
-            payload += self._section("will")
+            payload += self._section("w")
             payload += string(self._topic()) + string(self._bytes(20))
         if self._now_and_then():
             flags |= USER_NAME | PASSWORD
@@ -136,9 +168,9 @@ class Inputs:
         properties = b""
         if self._is_5:
             level = 5
-            properties = self._section("connect")
+            properties = self._section("c")
             if self.random.random() < 0.1:
-                properties = self._properties.authentication()
+                properties = self._authentication()
         client_id = self.random.choice(CLIENT_IDS)
         return connect(client_id, flags, payload, level, properties)
 
@@ -148,28 +180,28 @@ class Inputs:
         payload = self._bytes(self.random.choice([0, 10, 200, 1500]))
         topic = b"" if self._is_5 and self.random.random() < 0.3 else self._topic()
         head = string(topic) + (self._id() if qos else b"")
-        return packet(first, head + self._section("publish") + payload)
+        return packet(first, head + self._section("p") + payload)
 
     def _acknowledgement(self) -> bytes:
-        body = self._id() + self._reason("ack")
+        body = self._id() + self._reason("a")
         return packet(self.random.choice([0x40, 0x50, 0x62, 0x70]), body)
 
     def _disconnect(self) -> bytes:
-        return packet(0xE0, self._reason("disconnect"))
+        return packet(0xE0, self._reason("D"))
 
     def _auth(self) -> bytes:
         code = bytes([self.random.choice([0x18, 0x18, 0x19, 0x19, *_REASONS])])
-        return packet(0xF0, code + self._properties.authentication())
+        return packet(0xF0, code + self._authentication())
 
     def _subscribe(self) -> bytes:
         filters = [self._filter() for _ in range(self.random.randint(1, 4))]
         qos = [bytes([self._options()]) for _ in filters]
         entries = [string(name) + q for name, q in zip(filters, qos, strict=True)]
-        return packet(0x82, self._id() + self._section("subscribe") + b"".join(entries))
+        return packet(0x82, self._id() + self._section("s") + b"".join(entries))
 
     def _unsubscribe(self) -> bytes:
         filters = [string(self._filter()) for _ in range(self.random.randint(1, 4))]
-        return packet(0xA2, self._id() + self._section("unsubscribe") + b"".join(filters))
+        return packet(0xA2, self._id() + self._section("u") + b"".join(filters))
 
     def _other(self) -> bytes:
         return self.random.choice([packet(0xC0), packet(0xC0), packet(0xE0), self._headed_noise()])
@@ -207,7 +239,36 @@ class Inputs:
         return qos | self.random.choice([0, 4, 8, 12]) | self.random.choice([0, 16, 32, 48])
 
     def _section(self, where: str) -> bytes:
-        return self._properties.section(where) if self._is_5 else b""
+        if not self._is_5:
+            return b""
+        names = self.random.choices(LEGAL[where], k=self.random.choice([0, 0, 1, 1, 2, 4]))
+        if self.random.random() < 0.05:
+            names.append(self.random.randrange(256))
+        elif self.random.random() < 0.9:
+            names = list(dict.fromkeys(names))
+        properties = b"".join(map(self._property, names))
+        if self.random.random() < 0.02:
+            return length(self.random.choice([len(properties) + 1, 268435455])) + properties
+        return section(properties)
+
+    def _property(self, name: int) -> bytes:
+        _, kind, _ = PROPERTIES.get(name, ("", TEXT, ""))
+        texts = [string(self.random.choice(_TEXTS)) for _ in range(2)]
+        if kind in (TEXT, BINARY):
+            value = texts[0]
+        elif kind == PAIR:
+            value = b"".join(texts)
+        elif kind == VARINT:
+            value = length(self.random.choice(_IDENTIFIERS))
+        else:
+            value = self.random.choice(_NUMBERS[kind]).to_bytes(kind, "big")
+        return bytes([name]) + value
+
+    def _authentication(self) -> bytes:
+        """Authentication method and optional data, for CONNECT and AUTH."""
+        method = self.random.choice([b"SCRAM-SHA-256"] * 3 + _TEXTS)
+        data = self.random.choice([_FIRST_MESSAGE, _FIRST_MESSAGE, b"c=biws,r=fuzz,p=AA==", b""])
+        return section(_METHOD + string(method) + (_DATA + string(data) if data else b""))
 
     def _reason(self, where: str) -> bytes:
         # The optional reason code and properties of an acknowledgement.
