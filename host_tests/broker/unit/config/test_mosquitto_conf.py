@@ -53,6 +53,185 @@ BEHIND = (
 )
 
 
+# A configuration (` ; ` ends a line), a key of Settings and its value
+VALUES = r"""
+# one ;    ;   # two ; max_qos   	 1   ; 	sys_interval 5 => max_qos 1
+# one ;    ;   # two ; max_qos   	 1   ; 	sys_interval 5 => sys_interval 5
+pid_file /a#b # c => pid_file /a#b # c
+pid_file /run/a b.pid => pid_file /run/a b.pid
+record a/# # b => record (b'a/# # b',)
+auto_id_prefix a # => auto_id_prefix b'a #'
+auto_id_prefix 0123456789abcde => auto_id_prefix b'0123456789abcde'
+max_qos 0 ; max_qos 1 => max_qos 1
+password_file a ; password_file a => password_file a
+maximum_qos 1 => max_qos 1
+retained_persistence true => persistence True
+queue_qos0_messages 1 => queue_qos0_messages True
+retain_available 0 => retain_available False
+qos2_delivery release => qos2_delivery release
+max_queued_messages 90 ; limit deliveries 90 => max_queued_messages 90
+max_queued_messages 0 => max_queued_messages 0
+max_queued_messages -1 => max_queued_messages 0
+max_queued_messages unlimited => max_queued_messages 0
+max_connections 3 => max_connections 3
+listener 1 ; max_connections 2 ; global_max_connections 3 => max_connections 3
+global_max_connections 3 ; max_connections 2 => max_connections 2
+global_max_connections 2 ; max_connections 3 => max_connections 2
+global_max_connections 0 ; max_connections 2 => max_connections 2
+global_max_connections 2 ; max_connections 0 => max_connections 2
+global_max_connections -1 ; max_connections 0 => max_connections 0
+log_type error => log_type 1
+log_type error ; log_type debug => log_type 65
+log_type all => log_type 127
+log_type all ; log_type none => log_type 0
+log_type error ; log_type websockets => log_type 1
+log_dest topic ; log_dest stderr => log_dest ('topic', 'stderr')
+log_dest none => log_dest ()
+max_qos 1 => allow_anonymous True
+listener 1883 => allow_anonymous False
+allow_anonymous true ; listener 1883 => allow_anonymous True
+listener 1 ; listener_allow_anonymous true => allow_anonymous False
+listener 1 ; listener_allow_anonymous true ; use_username_as_clientid true \
+=> use_username_as_clientid False
+listener 1 ; allow_anonymous true ; listener 2 => allow_anonymous True
+per_listener_settings true ; listener 1 ; allow_anonymous true => allow_anonymous False
+per_listener_settings true ; listener 1 ; listener 2 ; password_file users => password_file users
+per_listener_settings true ; listener 1 ; password_file a ; listener 2 ; password_file a \
+=> password_file a
+listener 1 ; acl_file a ; listener 2 ; acl_file a => acl_file a
+persistent_client_expiration 0 => persistent_client_expiration 0
+persistent_client_expiration 90 => persistent_client_expiration 90
+persistent_client_expiration 90s => persistent_client_expiration 90
+persistent_client_expiration 2h => persistent_client_expiration 7200
+persistent_client_expiration 1d => persistent_client_expiration 86400
+persistent_client_expiration 2w => persistent_client_expiration 1209600
+persistent_client_expiration 3m => persistent_client_expiration 7776000
+persistent_client_expiration 1y => persistent_client_expiration 31536000
+limit tx_bytes 64 ; listener 1 ; listener_auto_id_prefix me- => max_qos 2
+allow_anonymous true ; listener 1 ; per_listener_settings false => max_qos 2
+"""
+# A configuration, the line that is wrong, its key, a part of what is said. {A|B}: each of these
+REFUSALS = r"""
+max_qos 1# low => 1 max_qos
+max_qos 1 low => 1 max_qos
+max_qos 1 ; persistance true => 2 persistance a key of slotmq
+ ; maximum_qos 3 => 2 maximum_qos 0 to 2
+password_file a ; password_file b => 2 password_file :1
+retain_available yes => 1 retain_available true or false
+qos2_delivery later => 1 qos2_delivery receive or release
+auto_id_prefix 0123456789abcdef => 1 auto_id_prefix 15
+log_type loud => 1 log_type information or subscribe or unsubscribe or debug or all or none
+log_dest {dlt|file|stdout stderr} => 1 log_dest file PATH
+log_dest stdout ; log_dest file {/none/such/log|/} ; log_dest stderr \
+=> 2 log_dest a file that can be written ([Errno
+persistent_client_expiration {2y|d|1 d|1x|-1d|} => 1 persistent_client_expiration 50000000 seconds
+sys_interval {1_0|+1|1.0|0x1|1e1|-0} => 1 sys_interval a number from 0 to 65535
+limit queued {1_0|+1|1.0|0x1|1e1|-0} => 1 limit a number from 1 to 65000
+limit {queued|queued x|queued -1|queued 1 2} => 1 limit
+limit {rain|check|rows|replaced|__init__} 5 => 1 limit unknown limit
+max_packet_size 9000 => 1 max_packet_size limit max_packet
+global_max_connections none => 1 global_max_connections 1 to 65535
+include_dir /none/such => 1 include_dir [Errno
+max_queued_messages 20 ; limit deliveries 19 => 1 max_queued_messages 19
+limit queued 65001 ; limit sessions 9 => 1 limit from 1 to 65000
+ ; limit sessions 1 => 2 limit sessions
+ ; limit sessions 1 ; limit queued 30 => 2 limit sessions: at least
+limit queued 30 ; limit connections 9 ; limit inflight 12 => 2 limit at least 9, the value of conn
+limit tx_bytes 64 ; auto_id_prefix me-and-you- => 2 auto_id_prefix 32
+ ; max_keepalive 60 ; limit tx_bytes 64 => 3 limit tx_bytes; it takes 35
+limit tx_bytes 64 ; listener 1 ; listener_auto_id_prefix me-and-you- => 1 limit tx_bytes
+listener {0|65536|-1|1883 a b|mqtt} => 1 listener
+listener 1883 ; listener 1883 => 2 listener
+port 1883 ; listener 1883 => 2 listener
+listener 1 ::1 ; listener 1 :: ; listener 1 ::1 => 3 listener
+port 65536 => 1 port 1 to 65535
+max_connections 5 => 1 max_connections limit connections
+listener 1 ; max_connections 5 ; listener 2 ; max_connections 1 => 2 max_connections limit conn
+ ; max_connections 5 ; listener 1 => 2 max_connections limit connections
+max_connections 5 ; listener 1 ; max_connections 1 => 1 max_connections limit connections
+ ; global_max_connections 5 ; listener 1 ; max_connections 2 => 2 global_max_connections limit con
+socket_domain ipv4 => 1 socket_domain a listener above it
+accept_protocol_versions 4 => 1 accept_protocol_versions a listener
+listener 1 ; accept_protocol_versions {|,|6|3,x} => 2 accept_protocol_versions 3 or 4 or 5
+listener 1 ::1 ; socket_domain ipv4 => 2 socket_domain ipv4
+listener 1 127.0.0.1 ; socket_domain ipv6 => 2 socket_domain ipv6
+listener 1 ; socket_domain unix => 2 socket_domain ipv4 or ipv6
+listener_allow_anonymous true => 1 listener_allow_anonymous a listener above it
+listener_auto_id_prefix a- => 1 listener_auto_id_prefix a listener above it
+ ; per_listener_settings true ; allow_anonymous true => 3 allow_anonymous a listener above it
+listener 1 ; allow_anonymous true ; per_listener_settings true \
+=> 3 per_listener_settings a line above allow_anonymous
+per_listener_settings true ; listener 1 ; password_file a ; password_file b => 4 password_file :3
+per_listener_settings true ; listener 1 ; password_file a ; listener 2 ; password_file b \
+=> 5 password_file one table of users
+listener 1 ; acl_file a ; listener 2 ; acl_file b => 4 acl_file only with per_listener_settings
+listener 1 ; protocol http_api => 2 protocol mqtt or websockets
+listener 1 ; protocol websockets ; http_dir /no/folder => 3 http_dir a folder that can be read
+listener 1 ; protocol websockets ; websockets_origin {a|http://a/|*} => 3 websockets_origin
+protocol websockets => 1 protocol a listener above it
+http_dir / => 1 http_dir a listener above it
+listener 1{| ; protocol mqtt} ; http_dir / => 0 http_dir protocol websockets on the same listener
+websockets_origin http://a => 1 websockets_origin a listener above it
+listener 1{| ; protocol mqtt} ; websockets_origin http://a => 0 websockets_origin protocol web
+"""
+NEEDS_CPYTHON = r"""
+log_dest syslog => 1 log_dest CPython
+listener 0 /run/mqtt => 1 listener CPython
+listener 1 ; bind_interface lo => 2 bind_interface CPython
+"""
+EACH = "per_listener_settings true\n"
+WEB = "listener 9001\nprotocol websockets\n"
+# A configuration, and its listeners: host, port, max_connections, options
+LISTENERS = r"""
+max_qos 1 =>
+port 1884 => None 1884 0
+bind_address ::1 => ::1 1883 0
+listener 1883 ; listener 1884 127.0.0.1 ; listener 1884 ::1 \
+=> None 1883 0, 127.0.0.1 1884 0, ::1 1884 0
+listener 1883 ; max_connections 2 ; listener 1884 ; max_connections -1 => None 1883 2, None 1884 0
+max_connections 2 ; listener 1885 ; bind_address 127.0.0.1 ; port 1884 \
+=> None 1885 0, 127.0.0.1 1884 2
+max_qos 1 ; listener 1 ; max_qos 0 ; max_topic_alias 3 ; listener 2 ; max_topic_alias_broker 4 \
+=> None 1 0 max_qos=0 max_topic_alias=3, None 2 0 max_topic_alias_broker=4
+listener 1 ; accept_protocol_versions 3, 5 => None 1 0 accept_protocol_versions=40
+listener 1 ; accept_protocol_versions 4 => None 1 0 accept_protocol_versions=16
+listener 1 ; listener_allow_anonymous true ; listener 2 ; listener_auto_id_prefix two- \
+ ; use_username_as_clientid true \
+=> None 1 0 allow_anonymous=True, None 2 0 auto_id_prefix=b'two-' use_username_as_clientid=True
+listener 1 ; allow_anonymous true ; password_file users ; listener 2 => None 1 0, None 2 0
+per_listener_settings true ; listener 1 ; allow_anonymous true ; allow_zero_length_clientid false \
+ ; listener 2 ; password_file users ; auto_id_prefix two- \
+=> None 1 0 acl_file=None allow_anonymous=True allow_zero_length_clientid=False \
+ password_file=None, None 2 0 acl_file=None auto_id_prefix=b'two-' password_file=users
+per_listener_settings true ; listener 1 ; {allow_anonymous false ; listener_allow_anonymous true\
+|listener_allow_anonymous true ; allow_anonymous false|allow_anonymous true} \
+=> None 1 0 acl_file=None allow_anonymous=True password_file=None
+per_listener_settings true ; port 1 ; allow_anonymous true \
+=> None 1 0 acl_file=None allow_anonymous=True password_file=None
+listener 1884 ; socket_domain ipv4 => 0.0.0.0 1884 0 socket_domain=ipv4
+socket_domain ipv6 ; port 1884 => :: 1884 0 socket_domain=ipv6
+port 9001 ; protocol websockets => None 9001 0 protocol=websockets
+listener 1 ; protocol mqtt ; listener 2 ; protocol websockets ; websockets_origin http://a:1 \
+ ; websockets_origin https://b ; http_dir / \
+=> None 1 0 protocol=mqtt, None 2 0 http_dir=/ protocol=websockets \
+ websockets_origin=('http://a:1', 'https://b')
+"""
+WITH_CPYTHON = r"""
+listener 0 /run/mqtt ; listener 0 mqtt ; listener 1 ; bind_interface lo \
+=> /run/mqtt 0 0, ./mqtt 0 0, None 1 0 bind_interface=lo
+"""
+
+
+def cases(table):
+    """(configuration, what is said of it) of each line."""
+    for line in table.strip("\n").replace("\\\n", "").split("\n"):
+        text, _, then = line.partition(" =>")
+        begin, _, rest = text.partition("{")
+        middle, _, end = rest.partition("}")
+        for each in middle.split("|"):
+            yield (begin + each + end).replace(" ; ", "\n"), " ".join(then.split())
+
+
 class Case(unittest.TestCase):
     def refused(self, text, line, key, *parts):
         """The text is refused at that line and key, and the message has those parts."""
@@ -65,26 +244,42 @@ class Case(unittest.TestCase):
             self.assertIn(part, message)
 
 
+class TestTables(Case):
+    def test_values(self):
+        for text, then in cases(VALUES):
+            key, _, value = then.partition(" ")
+            self.assertEqual(str(getattr(settings(text), key)), value, text)
+
+    def test_what_is_refused(self):
+        for text, then in cases(REFUSALS + (NEEDS_CPYTHON[1:] if MICROPYTHON else "")):
+            line, key, *parts = then.split(" ", 2)
+            number = int(line) or text.count("\n") + 1
+            self.refused(text, number, key, *parts)
+
+    def test_bytes_of_utf_8_and_others(self):
+        mark = b"\xef\xbb\xbf"  # an editor puts it before the text
+        self.assertEqual(settings(mark + b"max_qos 1\r\n").max_qos, 1)
+        self.refused(mark + b"max_qos 1\n" + mark + b"max_qos 1", 2, "\ufeffmax_qos")
+        self.refused(b"max_qos 1\nmax_qos \xff\n", 2, "line", "UTF-8")
+
+    def test_listeners(self):
+        for text, wanted in cases(LISTENERS + ("" if MICROPYTHON else WITH_CPYTHON[1:])):
+            found = []
+            for host, port, most, own in settings(text).listeners:
+                options = [f" {key}={own[key]}" for key in sorted(own)]
+                found.append(f"{host} {port} {most}{''.join(options)}")
+            self.assertEqual(", ".join(found), wanted, text)
+
+    def test_other_digits_are_none(self):
+        self.refused("sys_interval \u0661", 1, "sys_interval", "a number from 0 to 65535")
+
+
 class TestSyntax(Case):
     def test_an_empty_file_is_the_defaults(self):
         found = settings("")
         for row in rows(mosquitto_conf.FIELDS):
             key = row[0]
             self.assertEqual(getattr(found, key, None), getattr(Settings(), key, None), key)
-
-    def test_comments_blanks_and_line_ends(self):
-        text = "# one\r\n\r\n   \t\n  # two\nmax_qos   \t 1  \r\n\tsys_interval 5"
-        found = settings(text)
-        self.assertEqual((found.max_qos, found.sys_interval), (1, 5))
-
-    def test_a_mark_that_an_editor_puts_before_utf_8(self):
-        self.assertEqual(settings(b"\xef\xbb\xbfmax_qos 1\r\n").max_qos, 1)
-        self.refused(b"\xef\xbb\xbfmax_qos 1\n\xef\xbb\xbfmax_qos 1", 2, "\ufeffmax_qos")
-
-    def test_a_text_may_have_a_hash(self):
-        self.assertEqual(settings("pid_file /a#b # c").pid_file, "/a#b # c")
-        self.assertEqual(settings("record a/# # b").record, (b"a/# # b",))
-        self.assertEqual(settings("auto_id_prefix a #").auto_id_prefix, b"a #")
 
     def test_a_comment_may_stand_behind_each_other_value(self):
         for line in BEHIND:
@@ -101,14 +296,8 @@ class TestSyntax(Case):
         self.refused("max_qos 1# low", 1, "max_qos")
         self.refused("max_qos 1 low", 1, "max_qos")
 
-    def test_the_last_of_two_lines_counts(self):
-        self.assertEqual(settings("max_qos 0\nmax_qos 1\n").max_qos, 1)
-
     def test_the_line_of_an_error_is_its_own(self):
         self.refused("# one\n\nmax_qos 1\nmax_qos 3\nmax_qos 4\n", 4, "max_qos", "0 to 2")
-
-    def test_an_unknown_key(self):
-        self.refused("max_qos 1\npersistance true\n", 2, "persistance", "a key of slotmq")
 
     def test_a_key_without_its_value(self):
         for row in rows(mosquitto_conf.FIELDS):
@@ -120,9 +309,6 @@ class TestSyntax(Case):
             if row[2] not in ("text", "prefix", "address", "rules"):
                 with self.subTest(key=row[0]):
                     self.refused(row[0] + " ?", 1, row[0])
-
-    def test_bytes_that_are_no_text(self):
-        self.refused(b"max_qos 1\nmax_qos \xff\n", 2, "line", "UTF-8")
 
     def test_a_missing_file(self):
         path = scratch.path()
@@ -250,25 +436,6 @@ class TestOtherKeys(Case):
                     _, warnings = self.read(f"{key} {value}\n{key} {digit}")
                     self.assertEqual(warnings, [])
 
-    def test_other_spellings(self):
-        found, warnings = self.read("maximum_qos 1\nretained_persistence true")
-        self.assertEqual((found.max_qos, found.persistence, warnings), (1, True, []))
-        self.refused("\nmaximum_qos 3", 2, "maximum_qos", "0 to 2")
-
-    def test_websockets(self):
-        web = "listener 9001\nprotocol websockets\n"
-        found, _ = self.read("listener 1883\nprotocol mqtt\n" + web)
-        options = [each[3].get("protocol") for each in found.listeners]
-        self.assertEqual(options, ["mqtt", "websockets"])
-        origins = "websockets_origin http://a:1\nwebsockets_origin https://b\n"
-        found, _ = self.read(web + origins + "http_dir /")
-        self.assertEqual(found.listeners[0][3]["websockets_origin"], ("http://a:1", "https://b"))
-        self.assertEqual(found.listeners[0][3]["http_dir"], "/")
-        self.refused("listener 1\nprotocol http_api", 2, "protocol", "mqtt or websockets")
-        self.refused(web + "http_dir /no/folder", 3, "http_dir", "a folder that can be read")
-        for value in ("a", "http://a/", "*"):
-            self.refused(web + "websockets_origin " + value, 3, "websockets_origin", "an origin")
-
     def test_secrets_below_http_dir_are_warned_of(self):
         """Users, keys, the journal, recordings and the log: everybody could read them."""
         folder = scratch.path()
@@ -300,16 +467,6 @@ class TestOtherKeys(Case):
         with open(path, "w") as file:  # noqa: PTH123
             file.write(text)
         return path
-
-    def test_websockets_need_a_listener(self):
-        for line in ("http_dir /", "websockets_origin http://a"):
-            key = line.split()[0]
-            self.refused("listener 1\n" + line, 2, key, "protocol websockets on the same listener")
-            self.refused(line, 1, key, "a listener above it")
-            self.refused("listener 1\nprotocol mqtt\n" + line, 3, key, "protocol websockets")
-        self.refused("protocol websockets", 1, "protocol", "a listener above it")
-        found, _ = self.read("port 9001\nprotocol websockets")
-        self.assertEqual(found.listeners[0][3]["protocol"], "websockets")
 
 
 class TestIncludeDir(Case):
@@ -360,21 +517,6 @@ class TestIncludeDir(Case):
 
 
 class TestValues(Case):
-    def test_flags_as_digits(self):
-        self.assertTrue(settings("queue_qos0_messages 1").queue_qos0_messages)
-        self.assertFalse(settings("retain_available 0").retain_available)
-
-    def test_durations(self):
-        for value, seconds in (("0", 0), ("90", 90), ("90s", 90), ("2h", 7200), ("1d", 86400)):
-            found = settings("persistent_client_expiration " + value)
-            self.assertEqual(found.persistent_client_expiration, seconds)
-        for value, days in (("2w", 14), ("3m", 90), ("1y", 365)):
-            found = settings("persistent_client_expiration " + value)
-            self.assertEqual(found.persistent_client_expiration, days * 86400)
-        for bad in ("2y", "d", "1 d", "1x", "-1d", ""):
-            key = "persistent_client_expiration"
-            self.refused(f"{key} {bad}", 1, key, "50000000 seconds")
-
     def test_flags(self):
         for row in rows(mosquitto_conf.FIELDS):
             if row[2] == "flag" and row[0][:9] != "listener_":
@@ -392,11 +534,6 @@ class TestValues(Case):
                 self.assertEqual(getattr(settings(f"{key} {high}"), key), high)
                 self.refused(f"{key} {low - 1}", 1, key, row[3], row[4])
                 self.refused(f"{key} {high + 1}", 1, key, row[3], row[4])
-
-    def test_numbers_are_digits(self):
-        for bad in ("1_0", "+1", "1.0", "0x1", "1e1", "-0", "\u0661"):
-            self.refused("sys_interval " + bad, 1, "sys_interval", "a number from 0 to 65535")
-            self.refused("limit queued " + bad, 1, "limit", "a number from 1 to 65000")
 
     def test_sizes_up_to_their_table(self):
         """The limits of messages for one client are the defaults only."""
@@ -426,43 +563,11 @@ class TestValues(Case):
         for key in ("max_inflight_bytes", "max_queued_bytes", "autosave_interval"):
             self.assertEqual(getattr(settings(f"{key} -1"), key, 0), 0)
 
-    def test_the_whole_table(self):
-        for value in ("0", "-1", "unlimited"):
-            self.assertEqual(settings("max_queued_messages " + value).max_queued_messages, 0)
-
-    def test_all_listeners_together(self):
-        key = "global_max_connections"
-        text = f"listener 1\nmax_connections 2\n{key} 3"
-        self.assertEqual(settings(text).max_connections, 3)
-        for one, other, expected in ((2, 3, 2), (3, 2, 2), (2, 0, 2), (0, 2, 2), (0, -1, 0)):
-            found = settings(f"{key} {other}\nmax_connections {one}")
-            self.assertEqual(found.max_connections, expected)
-        self.refused(f"\n{key} 5\nlistener 1\nmax_connections 2", 2, key, "limit connections")
-        self.refused(f"{key} none", 1, key, "1 to 65535")
-
     def test_a_reload_changes_it(self):
         found, limits = load("global_max_connections 3")
         path = scratch.write("max_qos 2\nglobal_max_connections 2")
         self.assertEqual(reload.reload(path, limits, found), (["max_connections"], [], []))
         self.assertEqual(found.max_connections, 2)
-
-    def test_words(self):
-        self.assertEqual(settings("qos2_delivery release").qos2_delivery, "release")
-        self.refused("qos2_delivery later", 1, "qos2_delivery", "receive or release")
-
-    def test_texts(self):
-        self.assertEqual(settings("auto_id_prefix me-").auto_id_prefix, b"me-")
-        self.assertEqual(len(settings("auto_id_prefix 0123456789abcde").auto_id_prefix), 15)
-        self.refused("auto_id_prefix 0123456789abcdef", 1, "auto_id_prefix", "15")
-        self.assertEqual(settings("pid_file /run/a b.pid").pid_file, "/run/a b.pid")
-
-    def test_log_types_add_up(self):
-        self.assertEqual(settings("log_type error").log_type, 1)
-        self.assertEqual(settings("log_type error\nlog_type debug").log_type, 65)
-        self.assertEqual(settings("log_type all").log_type, 127)
-        self.assertEqual(settings("log_type all\nlog_type none").log_type, 0)
-        self.assertEqual(settings("log_type error\nlog_type websockets").log_type, 1)
-        self.refused("log_type loud", 1, "log_type", "information", "all", "none")
 
     def test_log_destinations_add_up(self):
         path = scratch.path() + " b"
@@ -485,11 +590,6 @@ class TestValues(Case):
         with self.assertRaises(ConfError) as caught:
             reader.finish()
         self.assertEqual(str(caught.exception).find("conf:2: log_dest: expected "), 0)
-
-    def test_a_log_that_cannot_be_written(self):
-        for bad in ("/none/such/log", "/"):
-            text = f"log_dest stdout\nlog_dest file {bad}\nlog_dest stderr"
-            self.refused(text, 2, "log_dest", "a file that can be written ([Errno ")
 
     def test_policies(self):
         for row in rows(WHEN_FULL):
@@ -515,25 +615,6 @@ class TestLimits(Case):
         self.assertEqual(found.max_queued_messages, 90)
         self.refused("max_queued_messages 20\nlimit deliveries 19", 1, "max_queued_messages", "19")
 
-    def test_bad_lines(self):
-        for bad in ("queued", "queued x", "queued -1", "queued 1 2"):
-            self.refused("limit " + bad, 1, "limit")
-
-    def test_names_that_are_not_a_limits(self):
-        for bad in ("rain", "check", "rows", "replaced", "__init__"):
-            self.refused(f"limit {bad} 5", 1, "limit", "unknown limit " + bad)
-
-    def test_a_size_out_of_its_bounds_is_refused_where_it_stands(self):
-        self.refused("limit queued 65001\nlimit sessions 9", 1, "limit", "from 1 to 65000")
-
-    def test_limits_that_contradict_each_other(self):
-        self.refused("\nlimit sessions 1", 2, "limit", "sessions")
-        self.refused("\nlimit sessions 1\nlimit queued 30", 2, "limit", "sessions: at least")
-
-    def test_the_line_is_that_of_the_limit_which_made_the_contradiction(self):
-        text = "limit queued 30\nlimit connections 9\nlimit inflight 12"
-        self.refused(text, 2, "limit", "sessions: at least 9, the value of connections")
-
     def test_texts_that_make_connack_too_long(self):
         text = "x" * 330
         for key in ("response_information", "server_reference"):
@@ -545,46 +626,6 @@ class TestLimits(Case):
 
 
 class TestListeners(Case):
-    def test_none_is_left_to_the_caller(self):
-        found = settings("max_qos 1")
-        self.assertEqual(found.listeners, [])
-        self.assertTrue(found.allow_anonymous)
-
-    def test_one_lets_nobody_in_without_a_name(self):
-        self.assertFalse(settings("listener 1883").allow_anonymous)
-        self.assertTrue(settings("allow_anonymous true\nlistener 1883").allow_anonymous)
-
-    def test_several(self):
-        found = settings("listener 1883\nlistener 1884 127.0.0.1\nlistener 1884 ::1")
-        self.assertEqual(
-            found.listeners,
-            [(None, 1883, 0, {}), ("127.0.0.1", 1884, 0, {}), ("::1", 1884, 0, {})],
-        )
-
-    def test_max_connections_is_its_sections(self):
-        text = "listener 1883\nmax_connections 2\nlistener 1884\nmax_connections -1\n"
-        self.assertEqual(settings(text).listeners, [(None, 1883, 2, {}), (None, 1884, 0, {})])
-        self.refused(text + "max_connections 5", 5, "max_connections", "limit connections")
-
-    def test_max_connections_without_a_listener_is_the_brokers(self):
-        self.assertEqual(settings("max_connections 3").max_connections, 3)
-        self.refused("max_connections 5", 1, "max_connections", "limit connections")
-
-    def test_max_connections_is_refused_where_it_stands(self):
-        text = "listener 1\nmax_connections 5\nset_tcp_nodelay true\nlistener 2\n"
-        self.refused(text + "max_connections 1\n", 2, "max_connections", "limit connections")
-        self.refused("\nmax_connections 5\n" + text[:11], 2, "max_connections")
-        text = "max_connections 5\nlistener 1\nmax_connections 1\n"
-        self.refused(text, 1, "max_connections", "limit connections")
-
-    def test_the_old_style(self):
-        self.assertEqual(settings("port 1884").listeners, [(None, 1884, 0, {})])
-        self.assertEqual(settings("bind_address ::1").listeners, [("::1", 1883, 0, {})])
-        text = "max_connections 2\nlistener 1885\nbind_address 127.0.0.1\nport 1884"
-        self.assertEqual(
-            settings(text).listeners, [(None, 1885, 0, {}), ("127.0.0.1", 1884, 2, {})]
-        )
-
     def test_where_they_stand(self):
         text = "\nport 1\nbind_address ::1\nlistener 2\nlistener 3 ::1\n"
         path = scratch.write(text)
@@ -596,74 +637,8 @@ class TestListeners(Case):
         places = mosquitto_conf.load(path, SMALL)[2]
         self.assertEqual(places[None, 1], ("port", f"{path}:2"))
 
-    def test_a_port_twice(self):
-        self.refused("listener 1883\nlistener 1883", 2, "listener")
-        self.refused("port 1883\nlistener 1883", 2, "listener")
-        self.refused("listener 1 ::1\nlistener 1 ::\nlistener 1 ::1", 3, "listener")
-
-    def test_bad_ports(self):
-        for bad in ("0", "65536", "-1", "1883 a b", "mqtt"):
-            self.refused("listener " + bad, 1, "listener")
-        self.refused("port 65536", 1, "port", "1 to 65535")
-
 
 class TestListenerOptions(Case):
-    def options(self, text):
-        return [each[3] for each in settings(text).listeners]
-
-    def test_they_are_those_of_the_listener_above(self):
-        text = (
-            "max_qos 1\nlistener 1\nmax_qos 0\nmax_topic_alias 3\nlistener 2\n"
-            "max_topic_alias_broker 4\naccept_protocol_versions 3, 5\n"
-        )
-        found = [
-            {"max_qos": 0, "max_topic_alias": 3},
-            {"max_topic_alias_broker": 4, "accept_protocol_versions": 1 << 3 | 1 << 5},
-        ]
-        self.assertEqual(self.options(text), found)
-        self.assertEqual(settings(text).max_qos, 1)
-        self.assertEqual(settings(text).max_topic_alias, Settings.max_topic_alias)
-
-    def test_versions(self):
-        self.assertEqual(
-            self.options("listener 1\naccept_protocol_versions 4"),
-            [{"accept_protocol_versions": 1 << 4}],
-        )
-        key = "accept_protocol_versions"
-        for bad in ("", ",", "6", "3,x"):
-            self.refused(f"listener 1\n{key} {bad}", 2, key, "3 or 4 or 5")
-
-    def test_some_need_a_listener(self):
-        self.refused("socket_domain ipv4", 1, "socket_domain", "a listener above it")
-        self.refused("accept_protocol_versions 4", 1, "accept_protocol_versions", "a listener")
-        found = settings("socket_domain ipv4\nport 1884").listeners
-        self.assertEqual(found[0][:2], ("0.0.0.0", 1884))
-
-    def test_a_family_of_addresses(self):
-        for domain, host in (("ipv4", "0.0.0.0"), ("ipv6", "::")):
-            path = scratch.write(f"\nlistener 1884\nsocket_domain {domain}")
-            found, _, places, _ = mosquitto_conf.load(path, SMALL)
-            self.assertEqual(found.listeners[0][:2], (host, 1884))
-            self.assertEqual(places[host, 1884], ("listener", f"{path}:2"))
-        self.refused("listener 1 ::1\nsocket_domain ipv4", 2, "socket_domain", "ipv4")
-        self.refused("listener 1 127.0.0.1\nsocket_domain ipv6", 2, "socket_domain", "ipv6")
-        self.refused("listener 1\nsocket_domain unix", 2, "socket_domain", "ipv4 or ipv6")
-
-    def test_what_needs_cpython(self):
-        if MICROPYTHON:
-            self.refused("listener 0 /run/mqtt", 1, "listener", "CPython")
-            self.refused("listener 1\nbind_interface lo", 2, "bind_interface", "CPython")
-            return
-        text = "listener 0 /run/mqtt\nlistener 0 mqtt\nlistener 1\nbind_interface lo"
-        self.assertEqual(
-            settings(text).listeners,
-            [
-                ("/run/mqtt", 0, 0, {}),
-                ("./mqtt", 0, 0, {}),
-                (None, 1, 0, {"bind_interface": "lo"}),
-            ],
-        )
-
     def test_a_board_has_neither_when_its_file_is_read_on_a_computer(self):
         reader = mosquitto_conf.Reader("conf", SMALL, is_foreign=mosquitto_conf.OF_BOARD)
         reader.read([b"listener 0 /run/mqtt", b"listener 1", b"bind_interface lo"])
@@ -671,9 +646,6 @@ class TestListenerOptions(Case):
             reader.finish()
         lines = [line[: line.find(": expected")] for line in str(caught.exception).split("\n")]
         self.assertEqual(lines, ["conf:1: listener", "conf:3: bind_interface"])
-
-    def test_a_port_of_zero_needs_a_path(self):
-        self.refused("listener 0", 1, "listener")
 
     def test_a_reload_changes_them_in_place(self):
         found, limits = load("listener 1\nmax_qos 1\nlistener 2")
@@ -693,83 +665,6 @@ class TestListenerOptions(Case):
 
 
 class TestSettingsOfEachListener(Case):
-    def options(self, text):
-        return [each[3] for each in settings(text).listeners]
-
-    def test_who_may_come_in_and_which_id_is_made_up(self):
-        text = (
-            "listener 1\nlistener_allow_anonymous true\nlistener 2\nlistener_auto_id_prefix two-\n"
-            "use_username_as_clientid true\n"
-        )
-        found = [
-            {"allow_anonymous": True},
-            {"auto_id_prefix": b"two-", "use_username_as_clientid": True},
-        ]
-        self.assertEqual(self.options(text), found)
-        self.assertFalse(settings(text).allow_anonymous)
-        self.assertFalse(settings(text).use_username_as_clientid)
-
-    def test_without_per_listener_settings_the_others_are_those_of_all(self):
-        text = "listener 1\nallow_anonymous true\npassword_file users\nlistener 2\n"
-        self.assertEqual(self.options(text), [{}, {}])
-        self.assertTrue(settings(text).allow_anonymous)
-
-    def test_they_need_a_listener(self):
-        for key in ("listener_allow_anonymous true", "listener_auto_id_prefix a-"):
-            self.refused(key, 1, key.split()[0], "a listener above it")
-        text = "\nper_listener_settings true\nallow_anonymous true\n"
-        self.refused(text, 3, "allow_anonymous", "a listener above it")
-
-    def test_per_listener_settings(self):
-        text = (
-            "per_listener_settings true\nlistener 1 127.0.0.1\nallow_anonymous true\n"
-            "allow_zero_length_clientid false\nlistener 2\npassword_file users\n"
-            "auto_id_prefix two-\n"
-        )
-        found = [
-            {"allow_anonymous": True, "allow_zero_length_clientid": False, "password_file": None},
-            {"password_file": "users", "auto_id_prefix": b"two-"},
-        ]
-        for each in found:
-            each["acl_file"] = None
-        self.assertEqual(self.options(text), found)
-        self.assertEqual(settings(text).password_file, "users")
-        self.assertFalse(settings(text).allow_anonymous)
-
-    def test_a_listeners_own_key_is_stronger(self):
-        for lines in (
-            "allow_anonymous false\nlistener_allow_anonymous true",
-            "listener_allow_anonymous true\nallow_anonymous false",
-        ):
-            (found,) = self.options("per_listener_settings true\nlistener 1\n" + lines)
-            self.assertIs(found["allow_anonymous"], True)
-
-    def test_the_default_listener(self):
-        text = "per_listener_settings true\nport 1884\nallow_anonymous true"
-        self.assertIs(self.options(text)[0]["allow_anonymous"], True)
-
-    def test_per_listener_settings_after_one_of_them_is_refused(self):
-        text = "listener 1\nallow_anonymous true\nper_listener_settings true"
-        self.refused(text, 3, "per_listener_settings", "a line above allow_anonymous")
-        settings("allow_anonymous true\nlistener 1\nper_listener_settings false")
-
-    def test_a_second_value_of_a_text_is_refused(self):
-        self.refused("password_file a\npassword_file b", 2, "password_file", ":1")
-        self.assertEqual(settings("password_file a\npassword_file a").password_file, "a")
-        self.assertEqual(settings("max_qos 1\nmax_qos 0").max_qos, 0)
-        text = "per_listener_settings true\nlistener 1\npassword_file a\n"
-        self.refused(text + "password_file b", 4, "password_file", ":3")
-
-    def test_a_second_file_of_users_is_refused(self):
-        text = "per_listener_settings true\nlistener 1\npassword_file a\nlistener 2\n"
-        self.refused(text + "password_file b", 5, "password_file", "one table of users")
-        self.assertEqual(settings(text + "password_file a").password_file, "a")
-
-    def test_a_second_file_of_rules_is_refused(self):
-        text = "listener 1\nacl_file a\nlistener 2\n"
-        self.refused(text + "acl_file b", 4, "acl_file", "only with per_listener_settings")
-        self.assertEqual(settings(text + "acl_file a").acl_file, "a")
-
     def test_rules_of_each_listener(self):
         text = "per_listener_settings true\nlistener 1\nacl_file a\nlistener 2\n"
         self.assertEqual(settings(text + "acl_file a").acl_file, "a")
@@ -785,11 +680,6 @@ class TestSettingsOfEachListener(Case):
             with self.assertRaises(ConfError) as caught:
                 reader.finish()
             self.assertIn("on a board the same file below each listener", str(caught.exception))
-
-    def test_the_longest_made_up_id_must_fit_connack(self):
-        text = "limit tx_bytes 64\nlistener 1\nlistener_auto_id_prefix "
-        self.refused(text + "me-and-you-", 1, "limit", "tx_bytes")
-        settings(text + "me-")
 
     def test_a_reload_changes_all_but_the_file_of_users(self):
         before = "per_listener_settings true\nlistener 1\nallow_anonymous true\n"
