@@ -16,7 +16,6 @@ from slotmq.net.loop import Loop
 from ..sim.machine import PERIOD, Clock, Listener, Poller, Trace
 from ..sim.numbers import Numbers
 from .device import Device
-from .idle import WAIT_MS, wait_ms
 from .model import Scenario
 from .tracker import Tracker
 from .usage import TableUsage
@@ -27,6 +26,12 @@ _LAST_MS = 2  # of Connections.counts
 _WARM_UP_MS = 5000  # for clients to connect, before the measured time begins
 _TRIPS = 8  # over a link, from the first TCP packet to SUBACK
 _TURN_MS = 1
+WAIT_MS = 250  # for events, in the real loop
+_LONG_MS = 3 * WAIT_MS
+_MARGIN = 10  # tenths of a second, more than _LONG_MS
+_FREE = 0
+_CONNECTED = (2, 4)  # states of a connection: MQTT 3, MQTT 5
+_NONE = 0xFFFF
 
 
 class Network:
@@ -229,3 +234,37 @@ class Awake(Poller):
         """All streams that are ready."""
         found = ((stream, stream.events(self.masks[stream])) for stream in self.awake)
         return [(stream, event) for stream, event in found if event]
+
+
+def wait_ms(broker: Any) -> int:
+    """How long an idle broker needs no turn, so that every timer is handled when it is due.
+
+    The real loop waits 250 ms for events, then checks its timers. Where no timer is near, one turn
+    is made instead of three. More must not be skipped: after four the loop takes the gap for a
+    standstill of the machine and extends the clients' keep-alive."""
+    soon = broker.now + _MARGIN
+    if broker.retry or _is_due(broker.five, broker.journal, soon):
+        return WAIT_MS
+    conns = broker.conns
+    for conn in range(conns.top):
+        state = conns.state[conn]
+        if state == _FREE:
+            continue
+        if state not in _CONNECTED or conns.buffered[conn]:
+            return WAIT_MS
+        timeout = conns.keep_alive_timeout[conn]
+        if timeout and soon - conns.last_activity[conn] >= timeout:
+            return WAIT_MS
+        session = conns.session[conn]
+        if session != _NONE and broker.sessions.scans[session]:
+            return WAIT_MS
+    return _LONG_MS
+
+
+def _is_due(five: Any, journal: Any, soon: int) -> bool:
+    if five and (five.to_sweep or soon >= five.next_due):
+        return True
+    if not journal:
+        return False
+    waited = soon - journal.saved
+    return bool(not journal.whole or waited >= min(journal.interval, journal.time_interval))

@@ -7,6 +7,5 @@ repeated. The files run on CPython and on MicroPython.
     machine   clock, poller, listener; the hash of everything that was sent
     link      a TCP connection with faults
     flash     a block device that loses its power
-    disk      file systems that lose it: littlefs and a computer's; files are in disk_file
-    fat       the same for FAT
+    disk      file systems that lose it: littlefs, a computer's and FAT; files are in disk_file
 """

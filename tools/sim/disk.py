@@ -8,6 +8,11 @@
 #           be garbage; or all but one block, which has zeros or its former content. A truncated
 #           file may have its former end. Changes of names since the folder was synced are there
 #           up to any of them, in order.
+# FAT       Synced data stays as long as nothing is written. But the begin, length and clusters of
+#           all files are in shared sectors that are written in place. An interrupted write leaves
+#           such a sector with any content, so that any file may have lost its name, or its end
+#           from a sector boundary on. A rename does not replace another file: Linux removes that
+#           one first, MicroPython's VfsFat refuses.
 #
 # An operation is everything that changes something: opening to write, writing, flushing, syncing
 # or truncating a file, renaming, linking, removing. After an interrupted operation every call
@@ -16,6 +21,7 @@ from .disk_file import File, Handle
 from .flash import PowerCut
 
 NO_FILE, EXISTS = 2, 17
+_SECTOR = 512
 
 
 class Disk:
@@ -198,3 +204,33 @@ class Disk:
                 if data:
                     at = (self.numbers.below(4096) * 4096 + self.numbers.below(4096)) % len(data)
                     data[at] ^= 1 << self.numbers.below(8)
+
+
+class Fat(Disk):
+    def __init__(self, numbers):
+        Disk.__init__(self, True, numbers)
+        self.is_torn = False  # the power failed while a sector was written
+
+    def die(self):
+        self.is_torn = True
+        Disk.die(self)
+
+    def rename(self, old, new):
+        if new in self.names and old in self.names:
+            self.remove(new)
+        Disk.rename(self, old, new)
+
+    def after_the_cut(self):
+        """The disk as the next start finds it."""
+        numbers = self.numbers
+        found = Fat(numbers)
+        found.most = self.most
+        for name in sorted(self.stored):
+            data = self.stored[name].after(numbers)
+            damage = numbers.below(4) if self.is_torn else 0
+            if damage == 2:
+                data = data[: numbers.below(len(data) // _SECTOR + 1) * _SECTOR]
+            if damage < 3:
+                found.names[name] = File(found, data)
+        found.stored = dict(found.names)
+        return found

@@ -14,7 +14,7 @@ from host_tests.broker.wire5 import codec as codec5
 from slotmq_tools.testing import network
 from slotmq_tools.testing.mqtt import Mqtt, NotRunning
 
-from .clients import connected
+from .conftest import connected
 
 WILL = Will("state", b"gone")
 _TLS = pytest.param("tls", marks=pytest.mark.mqtt(tls=True))

@@ -10,7 +10,7 @@ import pytest
 
 from slotmq_tools.testing.mqtt import Mqtt
 
-from .clients import connected
+from .conftest import connected
 
 pytestmark = pytest.mark.mqtt(tls=True)
 

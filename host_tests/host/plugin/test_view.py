@@ -12,7 +12,7 @@ from host_tests.broker.wire5 import client as client5
 from host_tests.broker.wire5 import codec as codec5
 from slotmq_tools.testing.mqtt import Message, Mqtt, NotRunning
 
-from .clients import connected
+from .conftest import connected
 
 
 def test_a_message_is_seen_with_its_client(mqtt: Mqtt) -> None:

@@ -11,8 +11,7 @@ from slotmq.journal.medium_file import FileMedium
 from slotmq.journal.medium_flash import FlashMedium
 from slotmq.journal.restore import restore
 from slotmq.platform import ondemand
-from slotmq_tools.sim.disk import Disk
-from slotmq_tools.sim.fat import Fat
+from slotmq_tools.sim.disk import Disk, Fat
 from slotmq_tools.sim.flash import Flash, PowerCut
 from slotmq_tools.sim.numbers import Numbers
 
