@@ -12,12 +12,12 @@
 #   Publishers                 these have         PUBLISH, PUBREL and wills
 #     embed/publishers.py      on_publish and
 #                              with_peer
-#   InProcessClients           the program asks   the end of a turn; which streams are polled
+#   InProcessClients           the program asks   the end of a turn
 #     embed/in_process.py      for a client
 #   Bridges                    there is a bridge  what only servers send, CONNECT, PUBLISH, its
 #     bridge/bridges.py                           acknowledgements, SUBSCRIBE; bytes for the fast
 #                                                 path; the end of a connection and of a turn;
-#                                                 which streams are polled; close()
+#                                                 close()
 #   LogTopics                  log_dest topic     the end of a turn
 #     status/log_topics.py
 #
@@ -28,7 +28,8 @@
 #
 # The order does not depend on when they are made. Only Bridges refuse packets, of other brokers;
 # else may_connect, may_publish and may_subscribe do, which the handlers call. Loaded on demand
-# when an interceptor is made, so a broker without one has no code for them. Owns nothing.
+# when an interceptor is made, so a broker without one has no code for them. What stands before the
+# loop's poller is one, too: platform/poller.py. Owns nothing.
 # Allocates.
 from slotmq.platform.runtime import const
 
@@ -112,8 +113,6 @@ def in_process(broker, one):
     """Put the program's clients outermost: callbacks are called when everything else is done."""
     loop = broker._loop()
     broker.in_process = one
-    one.inner_poller = loop.poller
-    loop.poller = one
     _at_end(loop, one)
 
 
@@ -141,8 +140,6 @@ def bridges(broker, one):
     five.handlers = _with(handlers, one.acknowledged, _PUBACK_TYPE, _PUBREC_TYPE)
     one.inner_goodbye = five.goodbye
     five.goodbye = one.goodbye
-    one.inner_poller = loop.poller
-    loop.poller = one
     _at_end(loop, one)
     loop.conns.counts[_EACH_TURN] += 1
     one.inner_close = loop.close

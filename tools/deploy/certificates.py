@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from slotmq.platform import tls_cpython
+from slotmq.platform import tls_context_cpython as tls
 
 from ..errors import ToolError
 
@@ -44,7 +44,7 @@ def on_board(key: str, file: Path) -> bytes:
 def check(name: str, options: Any, paths: dict[str, Path]) -> list[str]:
     """Warnings about a listener's files. ToolError: they do not fit one another."""
     found = {**options, **{key: str(path) for key, path in paths.items()}, "ciphers": None}
-    _, errors, warnings = tls_cpython.make_context(found)
+    _, errors, warnings = tls.make_context(found)
     if errors:
         raise ToolError("\n".join(f"{name}: {key}: expected {text}" for key, text in errors))
     return [f"{key}: {text}" for key, text in warnings]

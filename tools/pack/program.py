@@ -45,7 +45,8 @@ _ENTRIES = (
     # WebSocket, TLS
     "fast.frames_viper",
     "net.websocket",
-    "net.tls_micropython",
+    "platform.poller",
+    "net.tls",
     # The surrounding program's messages and clients
     "embed.packets",
     "embed.publishing",

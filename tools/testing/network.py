@@ -126,14 +126,13 @@ class Network:
 
     def listen(self, loop: Any, most: int, options: dict[str, Any] | None) -> None:
         """Let the loop of a new broker accept connections."""
-        self.inner_poller = loop.poller
-        loop.poller = self
+        self.opened = PlainLine
         if options and options.get("tls"):
             from .tls import opener  # here, since the import of ssl takes as long as the broker's
 
             self.opened = opener(loop, options["tls"])
-        else:
-            self.opened = PlainLine
+        self.inner_poller = loop.poller
+        loop.poller = self
         loop.listeners.add(self, self.accept, most, options)
 
     def close(self) -> None:

@@ -11,8 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from slotmq.net.tls import TlsStream
+from slotmq.platform import poller
 from slotmq.platform.sockets_cpython import Stream
-from slotmq.platform.tls_cpython import Tls, TlsStream
 
 from .network import HOST, Line, Network
 from .options import WrongOptions
@@ -24,19 +25,16 @@ class TlsLine(Line, TlsStream):
     """A connection over TLS."""
 
     def __init__(
-        self, tls: Any, sock: socket.socket, context: ssl.SSLContext, network: Network
+        self, loop: Any, sock: socket.socket, context: ssl.SSLContext, network: Network
     ) -> None:
-        super().__init__(tls, Stream(sock), context)  # type: ignore[no-untyped-call]
+        super().__init__(loop, Stream(sock), context)  # type: ignore[no-untyped-call]
         self.begin(network, sock)
 
 
 def opener(loop: Any, context: ssl.SSLContext) -> Callable[[socket.socket, Network], Line]:
-    """What makes a connection of a socket that was accepted; as tls_cpython.accept()."""
-    poller = loop.poller
-    while hasattr(poller, "inner_poller"):
-        poller = poller.inner_poller
-    tls = poller.tls = getattr(poller, "tls", None) or Tls(loop, poller)
-    return lambda sock, network: TlsLine(tls, sock, context, network)
+    """What makes a connection of a socket that was accepted; as accept() of net/tls.py."""
+    poller.of(loop)
+    return lambda sock, network: TlsLine(loop, sock, context, network)
 
 
 @cache

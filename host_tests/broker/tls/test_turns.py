@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slotmq import Broker, Limits
+from slotmq import Broker, Limits, Settings
 from slotmq_tools.testing.options import SIZES
 
 from ...support.program import CONNACK, CONNECT, TIMEOUT_S
@@ -23,7 +23,8 @@ class World:
     def __init__(self, certs: Path) -> None:
         own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         own.load_cert_chain(certs / "server.crt", certs / "server.key")
-        self.broker: Any = Broker(Limits(**{**SIZES, "tx_bytes": 16384}))
+        settings = Settings(connect_timeout=600)  # the machine may be busy
+        self.broker: Any = Broker(Limits(**{**SIZES, "tx_bytes": 16384}), settings)
         self.address = self.broker.listen("127.0.0.1", 0, options={"tls": own})
         self.with_ = context(certs)
 
@@ -109,11 +110,11 @@ def test_records_that_wait_leave_without_anything_else(world: World) -> None:
     stream._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     packet = codec.publish("a", bytes(10_000))
     count = 0
-    while not stream._rest:
+    while not stream.waits:
         assert world.broker.publish("a", bytes(10_000))
         world.turns(1)
         count += 1
     assert conns.is_empty(conn), "the loop has nothing left to write"
     assert client.read(count * len(packet)) == packet * count
-    assert not stream._rest
+    assert not stream.waits
     sock.close()

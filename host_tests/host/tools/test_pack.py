@@ -277,12 +277,12 @@ in_process interceptors journal journal_compaction journal_start journal_viper l
 lifetime listener_protocols location log_defects log_destinations log_full_tables
 log_of_bridges log_outgoing log_packets log_reasons log_text log_topics login lower_limits lwip
 lwip_layout medium_file medium_file_start medium_flash medium_flash_start mosquitto_conf
-name_server_query other_keys own_messages own_publishing packets plugins policies
+name_server_query other_keys own_messages own_publishing packets plugins policies poller
 publishers quota rare_kinds recheck_sessions
 record record_viper recorder refusing_bound reload remote restore retry said
 scram scram_steps secure_websocket segments senders_viper session_owners shared_session_end
-start subscribe sys_bridges sys_state sys_topics tls_client_micropython tls_context
-tls_listeners tls_micropython tree_text users users_file v5 v5_connect v5_subscribe viper
+start subscribe sys_bridges sys_state sys_topics tls tls_context
+tls_listeners tree_text users users_file v5 v5_connect v5_subscribe viper
 websocket x509
 """
 

@@ -81,14 +81,14 @@ class Bridges:
         # Connections that the fast path must not see: of what may come back; with the Skip of a
         # packet that is larger than max_packet
         self.slow = {}
-        self.inner_first = self.inner_handlers = self.inner_poller = None
+        self.inner_first = self.inner_handlers = None
         self.inner_5 = self.inner_goodbye = self.inner_fast = self.inner_end = None
         self.inner_finish_turn = self.inner_close = None  # interceptors.py sets them
         ondemand.take("interceptors", broker.now).bridges(broker, self)
         broker.subscriptions.asks = 0x10000
         loop = broker.loop
         loop.callbacks.insert(0, self.event)
-        self.index = -len(loop.callbacks)  # in of_stream, of the socket of a Mapped
+        self.index = -len(loop.callbacks)  # in of_stream, of the socket of a probe
 
     def add(self, options):
         """Begin a bridge. ValueError: its client id is another's; OSError: no space."""
@@ -115,16 +115,11 @@ class Bridges:
 
     def stream_of(self, bridge, socket):
         """The stream of a new connection."""
-        of_stream = self.broker.loop.of_stream
-        pipe = bridge.secure = socket
+        pipe = socket
         if bridge.options.context:
-            secure = bridge.module("bridge.secure").Secure
-            pipe = bridge.secure = secure(self.broker, bridge, socket, bridge.host)
-        else:
-            bridge.secure = None
-            if not bridge.is_mapped or not MICROPYTHON and hasattr(socket, "fileno"):
-                return Polled(self.broker, bridge, socket) if bridge.is_mapped else socket
-        of_stream[socket] = self.index
+            pipe = bridge.module("bridge.secure").Secure(bridge, socket)
+        elif not bridge.is_mapped or not MICROPYTHON and hasattr(socket, "fileno"):
+            return Polled(self.broker, bridge, socket) if bridge.is_mapped else socket
         if bridge.is_mapped:
             from slotmq.bridge.mapping import Mapped  # most bridges do not need it
 
@@ -283,36 +278,14 @@ class Bridges:
             put_ack(broker, conn, _PUBACK if qos == 1 else _PUBREC, pkt[_PACKET_ID])
         return 0
 
-    # As a poller: a Mapped is polled by its socket
-
     def event(self, socket):
-        """The socket of a Mapped has an event."""
+        """The socket of a probe has an event."""
         counts = self.broker.conns.counts
         for each in self.every:
             counts[_SERVED] = each.conn
             if each.probe is socket:
                 each.probed()
                 return
-            if getattr(each.stream, "socket", None) is socket:
-                if each.secure is None or each.secure.is_open():
-                    each.stream.event()
-                return
-
-    def register(self, stream, mask):
-        self.inner_poller.register(getattr(stream, "socket", stream), self._mask(stream, mask))
-
-    def modify(self, stream, mask):
-        self.inner_poller.modify(getattr(stream, "socket", stream), self._mask(stream, mask))
-
-    def _mask(self, stream, mask):
-        # Until a socket is connected, which is before its handshake, it must be writable.
-        for each in self.every:
-            if each.secure and each.stream is stream and each.is_dialled:
-                return each.secure.mask(mask)
-        return mask
-
-    def unregister(self, stream):
-        self.inner_poller.unregister(getattr(stream, "socket", stream))
 
     # Before the loop's functions
 
@@ -330,7 +303,7 @@ class Bridges:
                 except MemoryError:  # a moment later there may be heap
                     each.due = self.broker.now + _SOON
                     self.broker.end(each.conn, _LOST)
-            if each.is_mapped or each.secure:
+            if each.is_mapped:
                 each.stream.go_on()
         counts[_SERVED] = -1
         heap.drop()

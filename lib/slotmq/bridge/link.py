@@ -70,9 +70,7 @@ class Bridge:
         self.conn = self.session = _NONE
         self.is_held = False  # has it a slot without a session?
         self.stream = self
-        self.secure = None  # with TLS the Secure of its connection
         self.host = None  # the name that is in the other broker's certificate
-        self.is_dialled = False  # has its stream been polled for the first time?
         # Its state. These are in tenths of a second; see shift().
         self.state = _WAITING
         self.due = 0  # the next attempt, or the next PINGREQ
@@ -225,7 +223,6 @@ class Bridge:
             return
         socket, peer = made
         self.host = self.options.addresses[self.address][0]
-        self.is_dialled = False
         stream = self.owner.stream_of(self, socket)
         conn = self.conn
         del loop.of_stream[self]
@@ -240,7 +237,6 @@ class Bridge:
         conns.out[conn] = _BLOCKED
         self.state = _CONNECTING
         loop.poller.register(stream, _POLL)
-        self.is_dialled = True
 
     def reach(self, address, nodelay):
         """Begin to connect to one of its addresses; -> (socket, peer), or None: its name is being

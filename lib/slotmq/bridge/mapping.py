@@ -11,6 +11,7 @@
 # and two buffers (config/budget.py). Does not allocate after construction.
 from slotmq.delivery.encode import put_length, put_u16
 from slotmq.fast import copy, topic_matches
+from slotmq.platform import poller
 from slotmq.platform.runtime import const
 from slotmq.protocol.dispatch import readable
 
@@ -163,8 +164,11 @@ class Mapped:
         self.broker = broker
         self.pipe = socket  # with TLS a Secure
         self.sock = getattr(socket, "sock", None)  # for half_close() of CPython
-        self.socket = getattr(socket, "socket", socket)
-        self.is_secure = socket is not self.socket
+        self.polled = getattr(socket, "polled", socket)
+        if socket is not self.polled:
+            self.polled_for = socket.polled_for
+            self.event = socket.event
+        poller.of(broker.loop)
         limits = broker.limits
         self.inwards = Mapper(bridge.ins, 1, limits.topic_bytes)
         self.outwards = Mapper(bridge.outs, 0, limits.topic_bytes)
@@ -182,10 +186,13 @@ class Mapped:
         return 0  # for fast/turn_cpython.py: the loop must write
 
     def close(self):
-        self.broker.loop.of_stream.pop(self.socket, None)
         self.pipe.close()
 
-    def event(self):
+    def polled_for(self, mask):
+        """For platform/poller.py."""
+        return mask
+
+    def event(self, _conn):
         """The socket is readable, or writable."""
         loop = self.broker.loop
         if loop.conns.out[self.conn] == _BLOCKED:
@@ -195,8 +202,7 @@ class Mapped:
     def go_on(self):
         """After a turn: is something read that the broker has not got, and may it get that now?"""
         broker = self.broker
-        has_more = self.is_secure and self.pipe.has_more()
-        if self.raw_at < self.raw_end or self.inwards.end or has_more:
+        if self.raw_at < self.raw_end or self.inwards.end:
             if broker.conns.stream[self.conn] is self and readable(broker, self.conn):
                 broker.loop._other_event(self.conn, self, _IN)
                 broker.turn_soon = 1

@@ -83,7 +83,7 @@ class Polled(Mapped):
 
     def __init__(self, broker, bridge, socket):
         super().__init__(broker, bridge, socket)
-        del self.socket  # the poller must not ask for it
+        del self.polled  # the poller must not ask for it
         self.fileno = socket.fileno
         self._in = Changer(self.inwards)
         self._out = Changer(self.outwards)
@@ -91,9 +91,6 @@ class Polled(Mapped):
         if not bridge.ins:  # nothing that comes is changed
             self.is_plain = True
             self.give_back = socket.give_back
-
-    def close(self):
-        self.pipe.close()
 
     def send(self, data):
         """Send one packet at once; -> how many of its bytes are taken."""

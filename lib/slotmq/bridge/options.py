@@ -241,7 +241,7 @@ def load(one):
         raise ValueError("bridge_cafile, bridge_capath or bridge_tls_use_os_certs true")
     if bool(one.bridge_certfile) != bool(one.bridge_keyfile):
         raise ValueError("bridge_certfile and bridge_keyfile together")
-    one.context = secure.make_context(one)
+    one.context = secure.make_client_context(one)
 
 
 def ram_bytes(one, limits):

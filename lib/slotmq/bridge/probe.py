@@ -30,7 +30,7 @@ def begin_probe(one):
     one.probe = one.probe_pipe = probe = made[0]
     if one.options.context:
         secure = one.module("bridge.secure")
-        one.probe_pipe = secure.tls.Pipe(probe, one.options.context, one.options.addresses[0][0])
+        one.probe_pipe = secure.Pipe(loop, probe, one.options.context, one.options.addresses[0][0])
     one.probe_rest = one.module("bridge.handshake").connect_packet(one)
     one.probe_answer = b""
     loop.of_stream[probe] = one.owner.index
@@ -41,13 +41,12 @@ def go_on_probing(one):
     """The socket has an event. -> True: the other broker lets the bridge in."""
     pipe = one.probe_pipe
     rest = one.probe_rest
-    is_plain = pipe is one.probe
     try:
         if rest:
             one.probe_rest = rest = rest[pipe.write(rest, 0, len(rest)) or 0 :]
         if not rest:
             answer = bytearray(_ENOUGH)
-            n = pipe.readinto(answer, _ENOUGH) if is_plain else pipe.readinto(answer, 0, _ENOUGH)
+            n = pipe.readinto(answer, _ENOUGH)
             one.probe_answer += bytes(answer[: n or 0])
             code = _code(one.probe_answer)
             if n == 0 or code is not None:
@@ -60,7 +59,7 @@ def go_on_probing(one):
         if not error.args or error.args[0] != _EAGAIN:
             drop_probe(one)
             return False
-    waits = rest if is_plain else pipe.waits
+    waits = rest if pipe is one.probe else pipe.waits
     one.broker.loop.poller.modify(one.probe, _IN | _HUP | (_OUT if waits else 0))
     return False
 

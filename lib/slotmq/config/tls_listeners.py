@@ -39,7 +39,7 @@ def _note(reader):
     if (MICROPYTHON or is_of_board(reader)) and reader.key not in _OF_ALL.split():
         text = "with TLS this needs CPython"
     elif not MICROPYTHON:
-        text = ondemand.take("platform.tls_cpython", 0).lacking(reader.key)
+        text = ondemand.take("platform.tls_context_cpython", 0).lacking(reader.key)
     if text:
         ondemand.take("config.other_keys", 0).refuse(reader, reader.key, text)
     _place(reader)
@@ -186,7 +186,7 @@ def listener_(reader, bounds, options):
         if MICROPYTHON:
             made = ondemand.take("net.tls_context", 0).make_context(options)
         else:
-            made = ondemand.take("platform.tls_cpython", 0).make_context(options)
+            made = ondemand.take("platform.tls_context_cpython", 0).make_context(options)
         options["tls"], errors, warnings = made
         for key, text in errors:
             fail(key, text)

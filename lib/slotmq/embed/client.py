@@ -42,6 +42,8 @@ class Client:
     """A client: subscribe, unsubscribe, publish, disconnect; between turns, in callbacks, and in
     the hooks on_..."""
 
+    polled = None  # for platform/poller.py
+
     def __init__(self, interceptor, user=None):
         broker = interceptor.broker
         self.user = user  # its user name as bytes

@@ -2,14 +2,14 @@
 # The broker treats their connections as any other, with sessions, wills, QoS and retained
 # messages.
 #
-# Owns the interceptor for these clients (see interceptors.py). Their streams are not registered
-# with the system's poller. Callbacks are called after each turn's last writes, with the heap
+# Owns the interceptor for these clients (see interceptors.py). Nothing polls their streams
+# (platform/poller.py). Callbacks are called after each turn's last writes, with the heap
 # unlocked. What they publish is sent in the same turn. An exception of a callback leaves turn() or
 # run(); its message is acknowledged. Loaded when the program asks for a client. Allocates.
 from slotmq.embed import publishing
 from slotmq.embed.client import Client
 from slotmq.embed.client_packets import connect_of, filter_of
-from slotmq.platform import heap, ondemand
+from slotmq.platform import heap, ondemand, poller
 from slotmq.platform.runtime import const
 
 _NONE = const(0xFFFF)
@@ -71,28 +71,16 @@ def _clients(broker):
 
 
 class InProcessClients:
-    """A broker's own clients. Stands before the loop's poller and its finish_turn()."""
+    """A broker's own clients. Stands before the loop's finish_turn()."""
 
     def __init__(self, broker):
         self.broker = broker
         self.clients = []
         self.own = None
         self.is_calling = False
-        self.inner_poller = self.inner_finish_turn = None
+        self.inner_finish_turn = None
+        poller.of(broker._loop())
         ondemand.take("interceptors", broker.now).in_process(broker, self)
-
-    # As a poller: the streams of own clients are not registered with the system
-
-    def register(self, stream, mask):
-        self.inner_poller.register(stream, mask)
-
-    def modify(self, stream, mask):
-        if not isinstance(stream, Client):
-            self.inner_poller.modify(stream, mask)
-
-    def unregister(self, stream):
-        if not isinstance(stream, Client):
-            self.inner_poller.unregister(stream)
 
     def finish_turn(self):
         """The loop's finish_turn(), then the callbacks."""

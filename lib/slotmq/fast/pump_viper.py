@@ -65,7 +65,7 @@ def pump(hand, wait):
         k = 1 << 29
         k = (int(ticks_ms()) - counts[_LAST_MS]) & (k + k - 1)
         whole = counts[_EACH_TURN]
-        # The poller may have served events without returning them (tls_micropython.py).
+        # The poller may have served events without returning them (platform/poller.py).
         busy |= counts[_DIRTY_CONNS] | ptr16(int(o) - o[_D_PENDING])[_PENDING_COUNT]
         if busy:
             whole |= counts[_WHOLE] | int(broker.turn_soon)

@@ -1,5 +1,5 @@
-# tls_context.py - a listener's SSLContext on MicroPython. Loaded on demand; owns nothing. Control
-# plane: allocates.
+# tls_context.py - the SSLContexts of listeners and of bridges on MicroPython. Loaded on demand;
+# owns nothing. Control plane: allocates.
 #
 # mbedTLS takes a certificate and a key in PEM, or in DER: rp2 up to MicroPython 1.28 only the
 # latter. In PEM a chain may follow the certificate.
@@ -8,6 +8,12 @@ import io
 import tls
 
 from slotmq.platform import ondemand
+
+NOT_HERE = (
+    "bridge_capath", "bridge_insecure", "bridge_alpn", "bridge_ciphers", "bridge_psk",
+    "bridge_tls_use_os_certs",
+)  # fmt: skip
+WHY_NOT = "with TLS this needs CPython"
 
 
 def make_context(own):
@@ -31,7 +37,7 @@ def make_context(own):
     if not ondemand.IS_SMALL:
         own_files = _read(own["certfile"]), _read(own["keyfile"])
         errors, warnings = ondemand.take("platform.x509", 0).check(*own_files)
-    drop_weak(context)
+    _drop_weak(context)
     if own.get("ciphers"):
         found = [_found(name, context.get_ciphers()) for name in own["ciphers"].split(":")]
         if None in found:
@@ -52,8 +58,26 @@ def _read(path):
         return file.read()
 
 
-def drop_weak(context):
-    """No ciphers that are weak, keep a key for all connections, or need a shared one."""
+def make_client_context(options):
+    """The SSLContext of a bridge. ValueError: `KEY: what was expected`."""
+    if options.bridge_tls_version == "tlsv1.3":
+        raise ValueError("bridge_tls_version: tlsv1.2; 1.3 needs CPython")
+    context = tls.SSLContext(tls.PROTOCOL_TLS_CLIENT)
+    key = "bridge_cafile"
+    try:
+        context.load_verify_locations(_read(options.bridge_cafile))
+        key = "bridge_certfile"
+        if options.bridge_certfile:
+            context.load_cert_chain(_read(options.bridge_certfile), _read(options.bridge_keyfile))
+    except (OSError, ValueError) as error:
+        raise ValueError("%s: certificates and key in PEM (%s)" % (key, error))
+    context.verify_mode = tls.CERT_REQUIRED
+    _drop_weak(context)
+    return context
+
+
+def _drop_weak(context):
+    # No ciphers that are weak, keep a key for all connections, or need a shared one.
     context.set_ciphers([name for name in context.get_ciphers() if _is_good(name)])
 
 

@@ -52,6 +52,6 @@ def open_listener(loop, settings, host, port, most, options):
     # The function is made elsewhere: it would keep this module in the heap.
     accept = acceptor(loop, settings, listener)
     if options and options.get("tls"):
-        accept = ondemand.take("net.tls_micropython", 0).accept(loop, accept, options)
+        accept = ondemand.take("net.tls", 0).accept(loop, accept, options)
     loop.listeners.add(listener, accept, most, options)
     return host, port

@@ -6,6 +6,8 @@ import socket
 import stat
 import time
 
+from slotmq.platform import ondemand
+
 _Socket = socket.SocketType  # socket.socket without what that adds in Python
 _family = _Socket.family.__get__
 _BACKLOG = 4096  # large: a client that the system turns away tries again only after a second
@@ -31,7 +33,7 @@ clock = Clock
 class Stream:
     """A TCP connection; OSError where it has failed."""
 
-    is_plain = True  # not over TLS (tls_cpython.py)
+    is_plain = True  # no WebSocket
 
     def __init__(self, sock):
         self.sock = sock
@@ -133,9 +135,7 @@ def open_listener(loop, settings, host, port, most, options):
 
 def _add(loop, listener, accept_one, most, options):
     if options and options.get("tls"):
-        from slotmq.platform import tls_cpython
-
-        accept_one = tls_cpython.accept(loop, accept_one, options)
+        accept_one = ondemand.take("net.tls", 0).accept(loop, accept_one, options)
     loop.listeners.add(listener, accept_one, most, options)
 
 

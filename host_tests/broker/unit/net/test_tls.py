@@ -1,20 +1,29 @@
-"""What mbedTLS asks of those who use it (lib/slotmq/net/tls_micropython.py), with one that
-insists on it."""
+"""Streams over TLS before the loop (net/tls.py, platform/poller.py), and what mbedTLS asks of its
+users (net/tls_micropython.py), with one that insists on it."""
 
 import sys
 import unittest
 
-try:
-    import tls  # noqa: F401
-except ImportError:
-    sys.modules["tls"] = sys  # CPython has none; only what opens files needs it
-
 from slotmq.net import tls_micropython
-from slotmq.net.tls_micropython import Tls, TlsStream
-from slotmq.platform import heap
+from slotmq.platform import heap, poller, runtime
 from slotmq.platform.tls_packets import Packets
 
-IN, OUT = 1, 4
+
+def of_micropython():
+    """slotmq.net.tls as it is there."""
+    before = runtime.MICROPYTHON
+    kept = sys.modules.pop("slotmq.net.tls", None)
+    runtime.MICROPYTHON = True
+    __import__("slotmq.net.tls")
+    made = sys.modules.pop("slotmq.net.tls")
+    runtime.MICROPYTHON = before
+    if kept:
+        sys.modules["slotmq.net.tls"] = kept
+    return made
+
+
+tls = of_micropython()
+IN, OUT, HUP = 1, 4, 16
 
 
 class Socket:
@@ -43,7 +52,7 @@ class MbedTls:
         self.record = None
         self.received = []  # what recv() returns or raises
 
-    def wrap_socket(self, sock, server_side, do_handshake_on_connect):
+    def wrap_socket(self, sock, server_side, server_hostname, do_handshake_on_connect):
         self.sock = sock.sock
         return self
 
@@ -71,9 +80,9 @@ class MbedTls:
 
 
 class Loop:
-    """What Tls uses of the loop, its broker and its poller."""
+    """What a stream uses of the loop, its broker and its poller."""
 
-    now = reading = refused = 0
+    now = refused = reading = 0
     fast_path = lwip = None
     tls_connections = 1
 
@@ -86,6 +95,7 @@ class Loop:
         self.callbacks = []
         self.masks = {}
         self.last_activity = {7: 0, 8: 0}
+        self.stream = {7: None, 8: None}
         self.events = []
         self.starts = 0
 
@@ -116,17 +126,30 @@ class Loop:
 class TestTlsStream(unittest.TestCase):
     def setUp(self):
         self.loop = Loop()
-        self.owner = Tls(self.loop)
+        self.poller = poller.of(self.loop)
         self.sock = Socket()
         self.mbedtls = MbedTls()
-        self.stream = TlsStream(self.owner, self.sock, self.mbedtls)
-        self.stream.packets = None  # no test but that of packets sends any
-        self.loop.of_stream[self.stream] = 7
-        self.loop.poller.register(self.stream, IN)
+        self.stream = self.connect(7, self.sock, self.mbedtls)
+
+    def connect(self, conn, sock, context, name=None):
+        stream = tls.TlsStream(self.loop, sock, context, name)
+        stream.packets = None  # no test but that of packets sends any
+        self.loop.of_stream[stream] = conn
+        self.poller.register(stream, IN)
+        return stream
+
+    def ipoll(self):
+        """The beginning of a turn; -> how long the system's poller may wait."""
+        return self.loop.at_hand[3](250)
 
     def handle(self, sock):
+        self.poller.turn += 1
+        self.poller.chosen = None
+        self.event(sock)
+
+    def event(self, sock):
         heap.lift()  # as the loop does
-        self.owner.handle(sock)
+        self.loop.callbacks[0](sock)
         heap.drop()
 
     def test_what_the_socket_does_not_take_is_offered_again_with_its_length(self):
@@ -145,14 +168,29 @@ class TestTlsStream(unittest.TestCase):
         self.assertEqual(self.loop.events, [(7, IN)])
 
     def test_while_a_record_waits_the_loop_writes_nothing(self):
+        self.stream.shaking = False
         self.stream.write(b"abc", 0, 3)
-        self.owner.modify(self.stream, IN | OUT)
+        self.poller.modify(self.stream, IN | OUT)
         self.handle(self.sock)
         self.assertEqual(self.loop.events, [(7, IN)])
         self.sock.space = 3
-        self.owner.has_shaken = False
         self.handle(self.sock)
         self.assertEqual(self.loop.events[1:], [(7, IN | OUT)])
+
+    def test_a_client_writes_when_its_handshake_is_complete(self):
+        """As a bridge does: the socket is writable, and it has nothing to say yet."""
+        sock, context = Socket(), MbedTls()
+        stream = self.connect(8, sock, context, "a.b")
+        self.poller.modify(stream, IN | OUT)
+        self.assertEqual(self.loop.masks[sock], IN | OUT)  # it is not connected
+        self.assertEqual(stream.write(b"CONNECT", 0, 7), None)
+        self.handle(sock)
+        self.assertEqual(self.loop.masks[sock], IN)
+        sock.space = 7
+        self.assertEqual(stream.write(b"CONNECT", 0, 7), 7)
+        self.handle(sock)
+        self.poller.modify(stream, IN | OUT)
+        self.assertEqual((self.loop.masks[sock], context.sent), (IN | OUT, b"CONNECT"))
 
     def test_what_came_before_an_error_is_read_first(self):
         self.mbedtls.received = [b"ab", b"c", OSError(-29312)]
@@ -160,35 +198,36 @@ class TestTlsStream(unittest.TestCase):
         self.assertEqual(self.stream.readinto(buf, 8), 3)
         self.assertEqual(bytes(buf[:3]), b"abc")
         # There is no event for the error: the next turn looks, and does not wait.
-        self.assertEqual(self.loop.at_hand[3](250), 0)
+        self.assertEqual(self.ipoll(), 0)
         self.assertEqual(self.loop.events, [(7, IN)])
         self.mbedtls.received = [OSError(-29312)]
         with self.assertRaises(OSError):
             self.stream.readinto(buf, 8)
-        self.assertEqual(self.loop.at_hand[3](250), 250)
+        self.assertEqual(self.ipoll(), 250)
 
     def test_input_that_is_not_wanted_now_does_not_keep_the_loop_busy(self):
         self.mbedtls.received = [b"abcd"]
         self.assertEqual(self.stream.readinto(bytearray(4), 4), 4)
-        self.owner.modify(self.stream, 0)
-        self.assertEqual(self.loop.at_hand[3](250), 250)
-        self.owner.modify(self.stream, IN)
-        self.assertEqual(self.loop.at_hand[3](250), 0)
+        self.poller.modify(self.stream, 0)
+        self.assertEqual(self.ipoll(), 250)
+        self.poller.modify(self.stream, IN)
+        self.assertEqual(self.ipoll(), 0)
 
     def test_a_failed_handshake_closes_its_socket(self):
         self.mbedtls.received = [ValueError("\nbad certificate\n")]
         with self.assertRaises(OSError):
             self.stream.readinto(bytearray(4), 4)
         self.assertEqual(self.stream.why, "TLS: bad certificate")
-        self.owner.unregister(self.stream)
+        self.poller.unregister(self.stream)
         self.stream.close()
         self.assertFalse(self.sock.is_open)
         self.assertEqual(list(self.loop.of_stream), [self.stream])
+        self.assertEqual((self.loop.masks, self.poller.streams), ({}, {}))
 
     def test_a_turn_reads_so_much(self):
         """mbedTLS reads on while nothing is plaintext; an error of the socket does not leave
         through it."""
-        wire = self.stream.wire
+        wire = self.stream._wire
         self.sock.readinto = lambda buf, n: n
         for _ in range(2):
             self.stream.readinto(bytearray(100), 100)
@@ -205,25 +244,21 @@ class TestTlsStream(unittest.TestCase):
         self.assertEqual(wire.readinto(bytearray(1)), -104)
 
     def test_what_is_no_plaintext_is_no_activity(self):
-        self.loop.fast_path = None
-        self.loop.last_activity = {7: 5}
+        def read(conn, stream, event):
+            self.loop.last_activity[conn] = 9
+            self.stream.readinto(bytearray(4), 4)
+
+        self.loop._other_event = read
         for received, wanted in (([], 5), ([b"a"], 9)):
             self.mbedtls.received = received
             self.loop.last_activity[7] = 5
-
-            def read(conn, stream, event):
-                self.loop.last_activity[conn] = 9
-                stream.readinto(bytearray(4), 4)
-
-            self.loop._other_event = read
-            self.owner.has_shaken = False
             self.handle(self.sock)
             self.assertEqual(self.loop.last_activity[7], wanted)
 
     def test_the_next_handshake_begins_when_one_is_complete(self):
         accepted = []
         own = {"tls": self.mbedtls}
-        accept = self.owner.accepts(lambda: accepted.pop(0) if accepted else None, own)
+        accept = tls.accept(self.loop, lambda: accepted.pop(0) if accepted else None, own)
         streams = []
         for _ in range(64):
             accepted.append((Socket(), "address"))
@@ -243,18 +278,43 @@ class TestTlsStream(unittest.TestCase):
         self.assertEqual(accept()[1], "address")
 
     def test_one_handshake_goes_on_in_a_turn(self):
-        other = TlsStream(self.owner, Socket(), MbedTls())
-        self.loop.of_stream[other] = 8
-        self.loop.poller.register(other, IN)
-        for conn in (7, 8):
-            self.loop.at_hand[3](250)
-            self.handle(self.sock if conn == 7 else other.sock)
-            self.handle(other.sock if conn == 7 else self.sock)
-            self.assertEqual(self.loop.events, [(conn, IN)])
-            del self.loop.events[:]
-        other.why = None
-        self.handle(other.sock)
-        self.assertEqual(self.loop.events, [(8, IN)])
+        """The others have theirs in the next turns, without an event of the system."""
+        other = self.connect(8, Socket(), MbedTls())
+        self.ipoll()
+        self.event(self.sock)
+        self.event(other.polled)
+        self.event(other.polled)
+        self.assertEqual(self.loop.events, [(7, IN)])
+        self.assertEqual(self.ipoll(), 0)
+        self.event(other.polled)  # it was served
+        self.event(self.sock)
+        self.assertEqual(self.loop.events, [(7, IN), (8, IN)])
+        self.poller.unregister(self.stream)
+        self.assertEqual(self.ipoll(), 250)
+        for stream in (other, self.connect(7, Socket(), MbedTls())):
+            stream.is_mute = stream.shaking = False
+            self.event(stream.polled)
+        self.assertEqual(self.loop.events[2:], [(8, IN), (7, IN)])
+
+    def test_a_turn_reads_so_much_that_is_no_plaintext(self):
+        """Those that are not read wait in a line."""
+        streams = [self.connect(8, Socket(), MbedTls()) for _ in range(3)]
+        self.ipoll()
+        self.poller.idle = 1 << 16
+        self.stream._wire.left = 0
+        self.sock.readinto = lambda buf, n: n
+        self.mbedtls.recv = lambda n: self.stream._wire.readinto(bytearray(100)) and None
+        self.assertEqual(self.stream.readinto(bytearray(4), 4), None)
+        self.assertTrue(self.poller.idle > 1 << 16)
+        served = []
+        for stream in streams:
+            stream.shaking = stream.is_mute = False
+            stream._tls.received = [b"a"]
+            self.assertEqual(stream.readinto(bytearray(4), 4), None)
+            stream.event = lambda _, stream=stream: served.append(stream)
+        streams[1].wanted = 0
+        self.assertEqual(self.ipoll(), 0)
+        self.assertEqual(served, [streams[0], streams[2]])
 
     def test_no_heap_for_a_handshake(self):
         """mbedTLS has many errors for that."""
@@ -266,11 +326,11 @@ class TestTlsStream(unittest.TestCase):
             self.assertEqual((self.stream.why, self.loop.refused), ("too little heap", 1))
         self.mbedtls.wrap_socket = no_heap
         other = Socket()
-        self.assertEqual(self.owner.accepts(lambda: (other, 1), {"tls": self.mbedtls})(), None)
+        self.assertEqual(tls.accept(self.loop, lambda: (other, 1), {"tls": self.mbedtls})(), None)
         self.assertEqual((self.loop.refused, other.is_open), (2, False))
 
     def test_a_client_that_is_there_finds_no_heap(self):
-        self.stream.why = None
+        self.stream.shaking = False
         self.mbedtls.received = [MemoryError()]
         with self.assertRaises(OSError):
             self.stream.readinto(bytearray(4), 4)
@@ -281,11 +341,12 @@ class TestTlsStream(unittest.TestCase):
         before = tls_micropython._IS_BOUNDED
         tls_micropython._IS_BOUNDED = True
         try:
+            self.assertEqual(tls.accept(self.loop, lambda: (Socket(), 2), own)()[1], 2)
             other = Socket()
-            self.assertEqual(self.owner.accepts(lambda: (other, 1), own)(), None)
+            self.assertEqual(tls.accept(self.loop, lambda: (other, 1), own)(), None)
             self.assertEqual((self.loop.refused, other.is_open), (1, False))
-            self.loop.tls_connections = 2
-            self.assertEqual(self.owner.accepts(lambda: (Socket(), 2), own)()[1], 2)
+            self.loop.tls.shaking[0].close()
+            self.assertEqual(tls.accept(self.loop, lambda: (Socket(), 3), own)()[1], 3)
         finally:
             tls_micropython._IS_BOUNDED = before
 
@@ -296,31 +357,31 @@ class TestTlsStream(unittest.TestCase):
         wanted = [data[:2], data[2:102], data[102:205], data[205:209], data[209:210], data[210:]]
         self.stream.packets = Packets()
         self.sock.space = 10000
-        self.loop.lwip = lwip = Lwip()
+        self.stream.lwip = lwip = Lwip()
         at = 0
         for space, taken in ((500, 2), (196, 100), (0, 0), (500, 103), (101, 4), (97, 1)):
             lwip.space = space
             self.assertEqual(self.stream.write(data, at, len(data) - at), taken)
             at += taken
-        self.loop.lwip = None
+        self.stream.lwip = None
         self.assertEqual(self.stream.write(data, at, len(data) - at), 3)
         self.assertEqual(self.mbedtls.records, [bytes(each) for each in wanted])
 
     def test_a_record_that_found_no_heap_is_cut_again(self):
         self.stream.packets = Packets()
         self.sock.space = 10000
-        self.loop.lwip = lwip = Lwip()
+        self.stream.lwip = lwip = Lwip()
         lwip.at = 0
         lwip.tries = lwip.space = 1000
         data = bytearray(b"\xd0\0\xd0\0")
         self.assertEqual(self.stream.write(data, 0, 4), 0)
-        self.loop.lwip = None
+        self.stream.lwip = None
         self.assertEqual(self.stream.write(data, 0, 4), 4)
         self.assertEqual(self.mbedtls.records, [b"\xd0\0"] * 2)
 
     def test_what_lwip_has_space_for(self):
         """Records are longer than what is in them."""
-        self.loop.lwip = lwip = Lwip()
+        self.stream.lwip = lwip = Lwip()
         data = bytearray(range(200))
         self.sock.space = 10000
         for space, taken in ((296, 200), (196, 100), (96, 0), (0, 0)):
