@@ -119,6 +119,10 @@ class TestBytes(CutCase):
                 self.check(scene, received, medium.after_the_cut(), n)
 
 
+def _ioctl(device, op, arg, _):
+    return flash.Flash.ioctl(device, op, arg)
+
+
 class Device(flash.Flash):
     """Unlocks the heap while it allocates."""
 
@@ -131,12 +135,12 @@ class Device(flash.Flash):
         return self.call(flash.Flash.writeblocks, block, buf, offset)
 
     def ioctl(self, op, arg=0):
-        return self.call(flash.Flash.ioctl, op, arg)
+        return self.call(_ioctl, op, arg, None)
 
-    def call(self, method, *args):
+    def call(self, method, a, b, c):
         heap.lift()
         try:
-            return method(self, *args)
+            return method(self, a, b, c)
         except flash.PowerCut:
             if self.below_littlefs:
                 return -5

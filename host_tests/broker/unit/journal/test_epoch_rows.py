@@ -15,7 +15,7 @@ class TestRows(EpochCase):
         for k, make, is_there in (
             (0, self.session, lambda: self.broker.sessions.names.count()),
             (60, self.retain, lambda: self.broker.retained.names.count()),
-            (TIMES - 1, self.will, lambda: {*self.broker.sessions.will} != {NONE}),
+            (TIMES - 1, self.will, lambda: set(self.broker.sessions.will) != {NONE}),
         ):
             for cut in (False, True):
                 with self.subTest(epoch=k, cut=cut):
