@@ -1,14 +1,7 @@
 # plugins.py - the plugins of mosquitto 2.1 that are built in here: mosquitto_password_file and
 # mosquitto_acl_file, whose option is the key of that name. All other plugins are refused. Loaded
-# on demand by config/other_keys.py, for a line about plugins; allocates. Owns Reader.plugins.
-
-
-class Plugins:
-    """Reader.plugins"""
-
-    def __init__(self):
-        self.every = []
-        self.current = None  # the plugin that options are for
+# on demand by config/other_keys.py, for a line about plugins; allocates. Reader.plugins has a
+# Plugin for each, the last one being that which options are for.
 
 
 class Plugin:
@@ -18,28 +11,28 @@ class Plugin:
         self.line = line
         self.at = reader.at
         self.name = name  # of plugin_load; None: the plugin is for all listeners
-        self.key = ""
         base = path.strip().replace("\\", "/").split("/")[-1].split(".")[0]
-        if base in ("mosquitto_password_file", "mosquitto_acl_file"):
-            self.key = base[10:]
+        is_ours = base in ("mosquitto_password_file", "mosquitto_acl_file")
+        self.key = base[10:] if is_ours else ""
         self.sections = []  # of the listeners with its plugin_use
         self.path = None  # the value of its option
 
 
 def take(reader, line, value, text):
     """A line about plugins: its key and its value. text: which plugins are served."""
-    plugins = reader.plugins = reader.plugins or Plugins()
+    plugins = reader.plugins = reader.plugins or []
     if line == "plugin_use":
-        plugins.current = _use(reader, value)
+        plugin = _use(reader, value)
+        plugins.remove(plugin)
+        plugins.append(plugin)
         return
     if "_opt_" not in line:
-        plugins.current = _load(reader, line, value)
-        plugins.every.append(plugins.current)
-    elif plugins.current is None:
+        plugins.append(_load(reader, line, value))
+    elif not plugins:
         raise ValueError("a plugin above it")
-    elif plugins.current.key:
-        _option(reader, plugins.current, line, value)
-    if not plugins.current.key:
+    elif plugins[-1].key:
+        _option(reader, plugins[-1], line, value)
+    if not plugins[-1].key:
         what = reader.place(reader.at), line, text
         reader.report(reader.at, "%s: %s: not served: %s" % what)
 
@@ -56,7 +49,7 @@ def _load(reader, line, value):
 def _use(reader, name):
     if reader._section is reader.sections[0]:
         raise ValueError("a listener above it")
-    for plugin in reader.plugins.every:
+    for plugin in reader.plugins:
         if name and plugin.name == name:
             plugin.sections.append(reader._section)
             return plugin
@@ -83,7 +76,7 @@ def _is_scoped(reader):
 def check(reader):
     """Has each plugin its file, and is it used for all listeners?"""
     listeners = [each for each in reader.sections if each[0] or each[1]]
-    for plugin in reader.plugins.every:
+    for plugin in reader.plugins:
         if not plugin.key:
             continue
         if not plugin.path:
