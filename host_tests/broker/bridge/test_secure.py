@@ -20,8 +20,8 @@ from slotmq_tools.ports import free_port
 
 from ..tls.conftest import made, of_rsa
 from ..wire.process import PEER, BrokerProcess
-from .network import TIMEOUT_S, Collector
-from .test_two_brokers import AGAIN, ID, Two, has_all
+from .network import TIMEOUT_S
+from .test_two_brokers import AGAIN, ID, Two
 
 
 @pytest.fixture(scope="module")
@@ -64,20 +64,8 @@ def test_messages_pass_both_ways(
     two = bridged(other)
     two.secure(f"topic q/# both 2{prefix}", "bridge_tls_version tlsv1.2")
     two.wait_up()
-    far = "far/" if prefix else ""
-    here, there = two.collector(two.here, "q/in/#"), two.collector(two.there, f"{far}q/out/#")
-    near_client, far_client = two.publisher(two.here), two.publisher(two.there)
-    wanted = [b"%03d" % k + b"x" * (30000 if k % 7 == 0 else 10) for k in range(24)]
-    for k, payload in enumerate(wanted):
-        near_client.publish(f"q/out/{1 + k % 2}", payload, 1 + k % 2)
-        far_client.publish(f"{far}q/in/{1 + k % 2}", payload, 1 + k % 2)
-    for client, name in ((there, f"{far}q/out/"), (here, "q/in/")):
-
-        def is_complete(c: Collector, name: str = name) -> bool:
-            return has_all(name, wanted, c)
-
-        client.wait_for(is_complete, "all of them")
-        assert client.came[name + "2"] == wanted[1::2]
+    payloads = [b"%03d" % k + b"x" * (30000 if k % 7 == 0 else 10) for k in range(24)]
+    two.pass_both_ways(payloads, "far/" if prefix else "")
 
 
 def test_a_burst_at_qos_0(bridged: Callable[[str], Secure]) -> None:

@@ -3,9 +3,10 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -56,6 +57,38 @@ class Two:
         self._stack.callback(client.sock.close)
         return client
 
+    def pass_both_ways(
+        self,
+        payloads: Sequence[bytes],
+        far: str = "",
+        when: Mapping[int, str] = MappingProxyType({}),
+    ) -> float:
+        """Publish these on both sides, at QoS 1 and 2 in turn, below q/out and q/in: all pass, of
+        QoS 2 once, and in order. -> how many seconds publishing took. when: after so many messages
+        the link does that."""
+        here = self.collector(self.here, "q/in/#")
+        there = self.collector(self.there, f"{far}q/out/#")
+        near, away = self.publisher(self.here), self.publisher(self.there)
+        start = time.monotonic()
+        for k, payload in enumerate(payloads):
+            near.publish(f"q/out/{1 + k % 2}", payload, 1 + k % 2)
+            away.publish(f"{far}q/in/{1 + k % 2}", payload, 1 + k % 2)
+            if k in when:
+                if when[k] != "up":
+                    self.link.wait_connected()
+                getattr(self.link, when[k])()
+        took = time.monotonic() - start
+        for client, name in ((there, f"{far}q/out/"), (here, "q/in/")):
+            client.wait_for(partial(has_all, name, payloads), "all of them")
+            came = client.came[name + "2"]
+            if client is here and self.there.runtime == PEER:
+                # mosquitto 2.0 sends PUBLISH again after its PUBREL, if that was lost with two
+                # connections (db__message_reconnect_reset_outgoing).
+                came = list(dict.fromkeys(came))
+            assert came == payloads[1::2], name
+            assert list(dict.fromkeys(client.came[name + "1"])) == payloads[::2]
+        return took
+
     def wait_up(self, state: bytes = b"1") -> None:
         """Wait until the bridge has said so here."""
         client = self.collector(self.here, STATE)
@@ -68,7 +101,7 @@ def two(request: pytest.FixtureRequest, tmp_path: Path, runtime: str) -> Iterato
         yield Two(stack, tmp_path, runtime, request.param)
 
 
-def has_all(name: str, wanted: list[bytes], client: Collector) -> bool:
+def has_all(name: str, wanted: Sequence[bytes], client: Collector) -> bool:
     """Are the topics of both levels of QoS complete?"""
     at_1, at_2 = (client.came.get(name + qos, []) for qos in "12")
     return {*at_1} == {*wanted[::2]} and len(at_2) >= len(wanted[1::2])
@@ -101,35 +134,24 @@ def test_topics_pass_both_ways_with_their_prefixes(two: Two, version: tuple[str,
     there.wait_for(lambda c: c.came.get(STATE) == [b"1"], "the state")
 
 
-@pytest.mark.parametrize("prefixes", ["", ' "" p/', "\n" + FIVE])
-def test_a_link_that_is_cut_loses_nothing_and_doubles_no_qos_2(two: Two, prefixes: str) -> None:
-    two.bridge(f"topic q/# both 2{prefixes}")
+CUTS = MappingProxyType({10: "cut", 30: "cut", 40: "down", 50: "up"})
+# Only the bridge learns of it: the other broker takes it over from a dead connection.
+HALF = MappingProxyType({15: "cut_here", 35: "cut_here"})
+
+
+@pytest.mark.parametrize(
+    ("topic", "when"),
+    [("", CUTS), (' "" p/', CUTS), ("\n" + FIVE, CUTS), ("", HALF)],
+    ids=["3.1.1", "prefix", "5.0", "half open"],
+)
+def test_a_link_that_is_cut_loses_nothing_and_doubles_no_qos_2(
+    two: Two, topic: str, when: Mapping[int, str]
+) -> None:
+    two.bridge(f"topic q/# both 2{topic}")
     two.wait_up()
-    far = "p/" if "p/" in prefixes else ""
-    here, there = two.collector(two.here, "q/in/#"), two.collector(two.there, f"{far}q/out/#")
-    near_client, far_client = two.publisher(two.here), two.publisher(two.there)
-    wanted = [b"%03d" % k for k in range(60)]
-    for k, payload in enumerate(wanted):
-        near_client.publish(f"q/out/{1 + k % 2}", payload, 1 + k % 2)
-        far_client.publish(f"{far}q/in/{1 + k % 2}", payload, 1 + k % 2)
-        if k in (10, 30):
-            two.link.wait_connected()
-            two.link.cut()
-        if k == 40:
-            two.link.down()
-        if k == 50:
-            two.link.up()
+    payloads = [b"%03d" % k for k in range(60)]
+    two.pass_both_ways(payloads, "p/" if "p/" in topic else "", when)
     assert two.link.cuts >= 2
-    for client, name in ((there, f"{far}q/out/"), (here, "q/in/")):
-        client.wait_for(partial(has_all, name, wanted), "all of them")
-        came = client.came[name + "2"]
-        if client is here and two.there.runtime == PEER:
-            # mosquitto 2.0 sends PUBLISH again after its PUBREL, if that was lost with two
-            # connections (db__message_reconnect_reset_outgoing).
-            came = list(dict.fromkeys(came))
-        assert came == wanted[1::2], name
-        once = list(dict.fromkeys(client.came[name + "1"]))
-        assert once == wanted[::2]
 
 
 def test_a_message_that_is_too_large_on_either_side_blocks_nothing(two: Two) -> None:
@@ -162,41 +184,12 @@ def test_a_half_open_link_is_found_by_keep_alive(two: Two) -> None:
     there.wait_for(lambda c: c.came.get("a/x") == [b"kept"], "what waited")
 
 
-def test_a_half_open_link_ends_when_the_bridge_comes_again(two: Two) -> None:
-    """Only the bridge learns of a cut: the other broker takes it over from a dead connection."""
-    two.bridge("topic q/# both 2")
-    two.wait_up()
-    here, there = two.collector(two.here, "q/in/#"), two.collector(two.there, "q/out/#")
-    near, far = two.publisher(two.here), two.publisher(two.there)
-    wanted = [b"%d" % k for k in range(20)]
-    for k, payload in enumerate(wanted):
-        near.publish(f"q/out/{1 + k % 2}", payload, 1 + k % 2)
-        far.publish(f"q/in/{1 + k % 2}", payload, 1 + k % 2)
-        if k in (5, 12):
-            two.link.wait_connected()
-            two.link.cut_here()
-    for client, name in ((there, "q/out/"), (here, "q/in/")):
-        client.wait_for(partial(has_all, name, wanted), "all of them")
-        assert list(dict.fromkeys(client.came[name + "1"])) == wanted[::2]
-        assert client.came[name + "2"] == wanted[1::2]
-    assert two.link.cuts == 2
-
-
 def test_a_slow_link_delays_nobody_else_and_loses_nothing(two: Two) -> None:
     two.bridge("topic q/# both 2", "keepalive_interval 2")
     two.wait_up()
-    here, there = two.collector(two.here, "q/in/#"), two.collector(two.there, "q/out/#")
-    near, far = two.publisher(two.here), two.publisher(two.there)
     two.link.rate = 4000
-    wanted = [b"%d %s" % (k, b"." * 300) for k in range(24)]
     start = time.monotonic()
-    for k, payload in enumerate(wanted):
-        near.publish(f"q/out/{1 + k % 2}", payload, 1 + k % 2)
-        far.publish(f"q/in/{1 + k % 2}", payload, 1 + k % 2)
-    took = time.monotonic() - start
-    for client, name in ((there, "q/out/"), (here, "q/in/")):
-        client.wait_for(partial(has_all, name, wanted), "all of them")
-        assert (client.came[name + "1"], client.came[name + "2"]) == (wanted[::2], wanted[1::2])
+    took = two.pass_both_ways([b"%d %s" % (k, b"." * 300) for k in range(24)])
     passed = time.monotonic() - start
     assert passed > 3  # 2 x 24 x 300 bytes at 4,000 bytes a second
     assert took < passed / 2
