@@ -78,7 +78,7 @@ def test_the_tables_have_all_that_a_journal_holds(
     writer.sock.close()
     found = inspected(tmp_path / "slotmq.db", tmp_path / "out.sqlite")
     config = {row["key"]: row["value"] for row in found["config"]}
-    assert (config["format"], config["tail"]) == (2, "whole")
+    assert (config["format"], config["tail"]) == (records.VERSION - 1, "whole")
     away, there = found["clients"]
     assert (away["client_id"], away["expiry_s"], away["was_connected"]) == ("reader", 600, 0)
     assert 0 <= away["offline_s"] < 60
@@ -202,6 +202,9 @@ def wrong(record: bytes, generation: bytes) -> bytes:
     return record + crc32(generation + record).to_bytes(4, "big")
 
 
+NEWER = bytes((records.HEAD, 5, records.VERSION + 1))  # the beginning of a record HEAD
+
+
 def headed(head: bytes, data: bytes) -> bytes:
     return head + crc32(head).to_bytes(4, "little") + data[16:]
 
@@ -217,8 +220,8 @@ def headed(head: bytes, data: bytes) -> bytes:
         (lambda data: headed(data[:7] + b"\2" + data[8:12], data), "version 2"),
         (lambda data: headed(data[:8] + b"\xff" * 4, data), "not a journal's"),
         (
-            lambda data: data[:16] + wrong(b"\1\5\4" + data[19:23], data[19:23]) + data[27:],
-            "version 4",
+            lambda data: data[:16] + wrong(NEWER + data[19:23], data[19:23]) + data[27:],
+            f"version {NEWER[2]}",
         ),
         (
             lambda data: (
