@@ -271,11 +271,12 @@ def _shared(program: Program) -> list[Own]:
 
 
 def _short(taken: set[str]) -> Iterator[str]:
-    yield from (word for word in _IN_FLASH.split() if word not in taken)
+    flash = _IN_FLASH.split()
+    yield from (word for word in flash if word not in taken)
     for length in (2, 3):
         for letters in itertools.product(_LETTERS, repeat=length):
             name = "".join(letters)
-            if name not in taken and not keyword.iskeyword(name):
+            if name not in taken and name not in flash and not keyword.iskeyword(name):
                 yield name
 
 

@@ -260,11 +260,12 @@ def test_internal_names_become_short() -> None:
         assert name in core
 
 
-def test_no_definition_has_a_name_of_arguments() -> None:
-    """An argument would hide it within its function."""
+def test_no_two_attributes_get_one_name_and_no_definition_that_of_an_argument() -> None:
+    """`id` is both in flash and of two letters. An argument hides a definition of its name."""
     modules = {name: source.read_text() for name, source in sources("slotmq").items()}
-    given = names.Names(Program(modules)).definitions.values()
-    assert [name for name in given if len(name) == 1] == []
+    given = names.Names(Program(modules))
+    assert len({*given.attributes.values()}) == len(given.attributes)
+    assert [name for name in given.definitions.values() if len(name) == 1] == []
 
 
 PACKED = """
