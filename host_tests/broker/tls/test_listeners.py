@@ -1,21 +1,16 @@
 """Who may connect to a listener with a certificate, and as which user; files that are wrong."""
 
-import queue
 import signal
-import socket
 import ssl
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-import paho.mqtt.client as paho
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from slotmq_dev.peers import mosquitto
 from slotmq_tools import passwd
@@ -359,39 +354,6 @@ def test_mosquittos_clients(serve: Serve, certs: Path) -> None:
             "one",
             "two" * 30_000,
         ]
-
-
-@pytest.mark.parametrize("version", [MQTTProtocolVersion.MQTTv311, MQTTProtocolVersion.MQTTv5])
-def test_paho(version: MQTTProtocolVersion, served: Served, certs: Path) -> None:
-    """Each QoS, there and back, with a will at the end of TCP."""
-    got: queue.Queue[tuple[str, bytes, int]] = queue.Queue()
-    client, other = (paho.Client(CallbackAPIVersion.VERSION2, protocol=version) for _ in "12")
-
-    def connected(*_: object) -> None:
-        client.subscribe([("paho/#", 2)])
-
-    client.on_connect = connected
-    client.on_message = lambda _c, _u, m: got.put((m.topic, bytes(m.payload), m.qos))
-    client.on_subscribe = lambda *_: got.put(("subscribed", b"", 0))
-    other.will_set("paho/will", "gone", 1)
-    for each in (client, other):
-        each.tls_set(str(certs / "ca.crt"))
-        each.connect("localhost", served.port)
-        each.loop_start()
-    try:
-        assert got.get(timeout=TIMEOUT_S)[0] == "subscribed"
-        for qos in (0, 1, 2):
-            payload = bytes(range(256)) * (1 + 20 * qos)
-            other.publish(f"paho/{qos}", payload, qos).wait_for_publish(TIMEOUT_S)
-            assert got.get(timeout=TIMEOUT_S) == (f"paho/{qos}", payload, qos)
-        other.loop_stop()
-        lost: Any = other.socket()
-        lost.shutdown(socket.SHUT_RDWR)
-        assert got.get(timeout=TIMEOUT_S) == ("paho/will", b"gone", 1)
-    finally:
-        for each in (client, other):
-            each.disconnect()
-            each.loop_stop()
 
 
 def _sign(folder: Path, builder: x509.CertificateBuilder) -> x509.Certificate:

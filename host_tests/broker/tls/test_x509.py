@@ -8,7 +8,6 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
 
 from slotmq.platform import x509 as ours
@@ -21,10 +20,9 @@ FORMS = [
 ]
 
 
-def certificate(key: Any, begin: timedelta = -DAY, end: timedelta = DAY, **name: Any) -> Any:
+def certificate(key: Any, begin: timedelta = -DAY, end: timedelta = DAY) -> Any:
     now = datetime.now(UTC)
-    place = x509.NameAttribute(NameOID.LOCALITY_NAME, "before it")
-    subject = x509.Name([place, x509.NameAttribute(NameOID.COMMON_NAME, **{"value": "é", **name})])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "é")])
     builder = x509.CertificateBuilder(subject, subject, key.public_key(), 1)
     builder = builder.not_valid_before(now + begin).not_valid_after(now + end)
     return builder.sign(key, hashes.SHA256())
@@ -74,18 +72,3 @@ def test_dates(begin: timedelta, end: timedelta, when: str, keys: list[Any]) -> 
 def test_a_clock_that_is_not_set(keys: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "gmtime", lambda: (2021, 1, 1, 0, 0, 0, 4, 1))
     assert ours.check(certificate(keys[1]).public_bytes(PEM), private(keys[1])) == ([], [])
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("alice", _ASN1Type.UTF8String),
-        ("é", _ASN1Type.UTF8String),
-        ("alice", _ASN1Type.BMPString),
-        ("é", _ASN1Type.BMPString),
-    ],
-)
-def test_the_name_of_a_client(name: str, kind: Any, keys: list[Any]) -> None:
-    one = certificate(keys[1], value=name, _type=kind).public_bytes(DER)
-    assert ours.common_name(one) == name
-    assert ours.common_name(b"") == ""

@@ -14,11 +14,16 @@ HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
 
 class Broker:
     def __init__(self):
+        self.seen = []  # when the tables were made, and the length of each turn
         self.turned = 0
         self.fail = None
+        self.most = 0  # Ctrl-C after so many turns; 0: never
 
-    def turn(self, _ms):
+    def turn(self, ms):
+        if self.most and self.turned == self.most:
+            raise KeyboardInterrupt
         self.turned += 1
+        self.seen.append(ms)
         if self.fail:
             raise self.fail
 
@@ -54,6 +59,7 @@ class App:
         self.arguments = arguments
         if self.status:
             return self.status
+        self.broker.seen.append("tables")
         try:
             on_ready(self.broker)
         except KeyboardInterrupt:

@@ -2,69 +2,33 @@
 
 import os
 import sys
-import unittest
 
-import board_case  # noqa: F401 - the folder of the firmware
-import scratch
-
-from slotmq_run import boot, boot_counter
-
-HOST = '{"board": "RPI_PICO_W", "link": "host", "watchdog": 0}'
+from boot_case import HOST, App, BootCase, boot, boot_counter
 
 
-class Broker:
-    def __init__(self):
-        self.seen = []
-        self.left = 3
-
-    def turn(self, ms):
-        if not self.left:
-            raise KeyboardInterrupt
-        self.left -= 1
-        self.seen.append(ms)
-
-
-class App:
-    """In place of slotmq.app."""
-
-    def __init__(self):
-        self.broker = Broker()
-
-    def main(self, arguments, on_ready):
-        self.broker.seen.append("tables")
-        try:
-            on_ready(self.broker)
-        except KeyboardInterrupt:
-            return 0
-        return 0
-
-
-class TestApplication(unittest.TestCase):
+class TestApplication(BootCase):
     def setUp(self):
-        self.kept = boot.app, boot.Board, list(sys.path), os.getcwd()  # noqa: PTH109
-        boot.app = App()
-        self.seen = boot.app.broker.seen
-        self.folder = scratch.path()
-        os.mkdir(self.folder)  # noqa: PTH102
-        self.folder += "/"
+        super().setUp()
+        boot_counter._boot = self.kept[0]  # which loads the application
+        self.before = boot.Board, list(sys.path), os.getcwd()  # noqa: PTH109
         os.chdir(self.folder)
         self.write("network.json", HOST)
+        self.app.broker.most = 3
+        self.seen = self.app.broker.seen
 
     def tearDown(self):
-        boot.app, boot.Board, sys.path[:], before = self.kept
+        boot.Board, sys.path[:], before = self.before
         os.chdir(before)
         sys.modules.pop("app", None)
-
-    def write(self, name, text):
-        with open(self.folder + name, "w") as file:  # noqa: PTH123
-            file.write(text)
+        super().tearDown()
 
     def run_it(self, text):
         """A start with this app.py; its exit status."""
         sys.modules.pop("app", None)
         self.write("app.py", text)
-        boot.Board = self.kept[1]
+        boot.Board = self.before[0]
         boot.app = App()
+        boot.app.broker.most = 3
         self.seen = boot.app.broker.seen
         return boot_counter.run()
 

@@ -129,81 +129,65 @@ class TestUpgrade(Case):
         self.assertTrue(one.stream.closed)
 
 
+def of(*headers):
+    """A request with these in place of the header of that name."""
+    return request(*without(headers[0].partition(":")[0], *headers[1:]))
+
+
+KEY_IS, VERSION_IS, PROTOCOL_IS = (f"Sec-WebSocket-{x}" for x in ("Key", "Version", "Protocol"))
+PAGES = ("http://page:8080", "https://other")
+# The status, and requests that have it
+WRONG = (
+    (400, (b"\0", b"hello\r\n\r\n", b"GET /\r\n\r\n", b"GET  HTTP/1.1\r\n\r\n", connect("web"))),
+    (400, (b"GET / HTTP/1.1 x\r\n\r\n", b"\x16\3\1\2\0\1\0", b"G\0T / FTP/1.1\r\n\r\n")),
+    (400, (b"GET /\xc3%a9 HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /\x7f HTTP/1.1\r\n\r\n")),
+    (400, (request("Host broker"), request("Host : a"), request(": b"), request("Host: a\0"))),
+    (400, (request("Host: a", "Host: b"), request("Upgrade: websocket"))),
+    (400, (request(*HEADERS, " folded"), request(*HEADERS, KEY_IS + ": " + KEY))),
+    (400, (of("Connection"), of(KEY_IS), of("Connection", "Connection: close"))),
+    (400, [of(KEY_IS, KEY_IS + ": " + key) for key in ("", "abc", KEY[:-1], "=" * 24, KEY[:-2])]),
+    (400, (of(PROTOCOL_IS), of(PROTOCOL_IS, PROTOCOL_IS + ": mqtt5, MQTT.x"))),
+    (405, [request(first=one + " / HTTP/1.1") for one in ("POST", "DELETE", "PUT")]),
+    (405, (request(first="GET / HTTP/1.0"),)),
+    (413, [request(*HEADERS, x) for x in ("Content-Length: 1", "Transfer-Encoding: chunked")]),
+    (414, (request(first="GET /" + "a" * 8000 + " HTTP/1.1"),)),
+    (
+        426,
+        (
+            of(VERSION_IS, VERSION_IS + ": 8"),
+            request("Host: a"),
+            request("Host: a", "Upgrade: h2c"),
+        ),
+    ),
+    (431, (request(*HEADERS, *[f"X-{k}: " + "y" * 90 for k in range(180)]),)),
+    (431, (request("Host: a", "Upgrade: " + "y" * 2000),)),
+    (505, (request(first="GET / HTTP/2.0"), request(first="GET / HTTP/0.9"))),
+)
+
+
 class TestRefused(Case):
-    def test_what_is_no_request(self):
-        data = (
-            b"\0",
-            b"hello\r\n\r\n",
-            b"GET /\r\n\r\n",
-            b"GET  HTTP/1.1\r\n\r\n",
-            connect("web"),
-        )
-        data += (b"GET / HTTP/1.1 x\r\n\r\n", b"\x16\3\1\2\0\1\0", b"G\0T / FTP/1.1\r\n\r\n")
-        self.refused(400, *data)
+    def test_each_has_its_status(self):
+        for status, requests in WRONG:
+            self.refused(status, *requests)
 
-    def test_wrong_headers(self):
-        self.refused(400, request("Host broker"), request("Host : a"), request(": b"))
-        self.refused(400, request("Host: a", "Host: b"), request("Upgrade: websocket"))
-        self.refused(400, request(*HEADERS, " folded"), request("Host: a\0"))
-
-    def test_other_versions(self):
-        self.refused(505, request(first="GET / HTTP/2.0"), request(first="GET / HTTP/0.9"))
-        self.refused(405, request(first="GET / HTTP/1.0"))
-
-    def test_other_methods(self):
-        self.refused(
-            405, *[request(first=one + " / HTTP/1.1") for one in ("POST", "DELETE", "PUT")]
-        )
-
-    def test_a_body(self):
-        self.refused(413, request(*HEADERS, "Content-Length: 1"))
-        self.refused(413, request(*HEADERS, "Transfer-Encoding: chunked"))
-        one = self.web.come(request(*HEADERS, "Content-Length: 0"), turns=20)
-        self.assertEqual(one.status, 101)
-
-    def test_the_upgrades_headers(self):
-        self.refused(400, request(*without("Connection")), request(*without("Sec-WebSocket-Key")))
-        self.refused(400, request(*without("Connection", "Connection: close")))
-        for key in ("", "abc", KEY[:-1], "=" * 24, "dGhlIHNhbXBsZSBub25jZQ"):
-            self.refused(400, request(*without("Sec-WebSocket-Key", "Sec-WebSocket-Key: " + key)))
-        self.refused(400, request(*HEADERS, "Sec-WebSocket-Key: " + KEY))
-
-    def test_another_version_of_websocket(self):
-        self.refused(426, request(*without("Sec-WebSocket-Version", "Sec-WebSocket-Version: 8")))
-        one = self.web.come(request(*without("Sec-WebSocket-Version")), turns=20)
+    def test_the_version_that_is_served(self):
+        one = self.web.come(of(VERSION_IS), turns=20)
         self.assertEqual((one.status, fields(one)["sec-websocket-version"]), (426, "13"))
 
-    def test_another_protocol(self):
-        self.refused(400, request(*without("Sec-WebSocket-Protocol")))
-        other = "Sec-WebSocket-Protocol: mqtt5, MQTT.x"
-        self.refused(400, request(*without("Sec-WebSocket-Protocol", other)))
-
-    def test_no_upgrade(self):
-        self.refused(426, request("Host: a"), request("Host: a", "Upgrade: h2c"))
-
-    def test_too_long(self):
-        self.refused(414, request(first="GET /" + "a" * 8000 + " HTTP/1.1"))
-        self.refused(431, request(*HEADERS, *[f"X-{k}: " + "y" * 90 for k in range(180)]))
-        self.refused(431, request("Host: a", "Upgrade: " + "y" * 2000))
-
     def test_origins(self):
-        pages = ("http://page:8080", "https://other")
-        origin = "Origin: %s"
-        self.refused(403, request(), websockets_origin=pages)
+        self.refused(403, request(), websockets_origin=PAGES)
+        wrong = request(*HEADERS).replace(b"Host: broker", b"Host: a\r\nOrigin: \xff\xfe")
+        self.refused(403, wrong, websockets_origin=PAGES)
         for bad in ("http://page", "http://page:8080.evil", "null", "HTTPS://other"):
-            self.refused(403, request(*HEADERS, origin % bad), websockets_origin=pages)
-        for good in pages:
-            self.web = Web({"websockets_origin": pages})
-            one = self.web.come(request(*HEADERS, origin % good), turns=20)
+            self.refused(403, request(*HEADERS, "Origin: " + bad), websockets_origin=PAGES)
+        for good in PAGES:
+            self.web = Web({"websockets_origin": PAGES})
+            one = self.web.come(request(*HEADERS, "Origin: " + good), turns=20)
             self.assertEqual(one.status, 101)
 
-    def test_bytes_that_are_no_text(self):
-        self.refused(
-            400, b"GET /\xc3%a9 HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /\x7f HTTP/1.1\r\n\r\n"
-        )
-        pages = ("http://page",)
-        wrong = request(*HEADERS).replace(b"Host: broker", b"Host: a\r\nOrigin: \xff\xfe")
-        self.refused(403, wrong, websockets_origin=pages)
+    def test_an_empty_body(self):
+        one = self.web.come(request(*HEADERS, "Content-Length: 0"), turns=20)
+        self.assertEqual(one.status, 101)
 
     def test_damaged_requests_end_no_more_than_their_connection(self):
         options = {"http_dir": "/", "websockets_origin": ("http://page",)}

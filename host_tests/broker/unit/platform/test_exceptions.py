@@ -140,36 +140,13 @@ class Hooks:
     """Raises in one of its methods."""
 
     def __init__(self, name):
-        self.name = name
+        for each, result in (("may_connect", 0), ("may_publish", True), ("may_subscribe", True),
+                             ("auth", (0x18, None)), ("forget", None), ("on_connect", None),
+                             ("on_disconnect", None), ("on_publish", None)):  # fmt: skip
+            setattr(self, each, self.fails if each == name else lambda *_, r=result: r)
 
-    def raise_in(self, name, result):
-        if name == self.name:
-            raise ValueError(name)
-        return result
-
-    def may_connect(self, client_id, user_name, password):
-        return self.raise_in("may_connect", 0)
-
-    def may_publish(self, client_id, topic):
-        return self.raise_in("may_publish", True)
-
-    def may_subscribe(self, client_id, topic_filter, qos):
-        return self.raise_in("may_subscribe", True)
-
-    def auth(self, conn, method, data):
-        return self.raise_in("auth", (0x18, None))
-
-    def forget(self, conn):
-        self.raise_in("forget", None)
-
-    def on_connect(self, client_id):
-        self.raise_in("on_connect", None)
-
-    def on_disconnect(self, client_id, reason):
-        self.raise_in("on_disconnect", None)
-
-    def on_publish(self, topic, payload):
-        self.raise_in("on_publish", None)
+    def fails(self, *_):
+        raise ValueError
 
 
 AUTH = packets5.connect("new", properties=b"\x15" + packets.text("M"))
