@@ -50,9 +50,8 @@ _ITS_BROKER = "it starts its broker itself, which listens on TCP only"
 TCP_ONLY = {
     "wire.test_access": _ITS_BROKER,
     "wire.test_authorisation": _ITS_BROKER,
-    "wire.test_delays": _ITS_BROKER + "; the addresses of clients count",
     "wire.test_fuzz": "websocket/test_fuzz.py and tls/test_floods.py are its like",
-    "wire.test_guesses": _ITS_BROKER,
+    "wire.test_guesses": _ITS_BROKER + "; the addresses of clients count",
     "wire.test_hooks": _ITS_BROKER,
     "wire.test_large.test_a_client_that_occupies_the_only_reassembly_buffer_is_disconnected": (
         "the order of two connections counts"

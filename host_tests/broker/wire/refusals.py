@@ -60,6 +60,17 @@ def refuse_filter(mqtt: Any, client: Any, packet: bytes) -> None:
     client.expect_last()
 
 
+def code_of(client: Any, topic: str, payload: bytes, qos: int) -> int:
+    """Publish; -> the reason code of the first acknowledgement, which 3.1.1 has not."""
+    client.send(client.codec.publish(topic, payload, qos, 77))
+    answer = client.next()
+    assert (answer.kind, answer.packet_id) == (codec.PUBACK if qos == 1 else codec.PUBREC, 77)
+    code: int = getattr(answer, "code", 0)
+    if qos == 2 and code < 0x80:
+        client.release(77)
+    return code
+
+
 def _check(mqtt: Any, found: int, code: int, what: str) -> None:
     good = found == code or (found >= 0x80 and mqtt.is_peer)
     assert good, f"{what}: {found:#x} and not {code:#x}"

@@ -15,6 +15,7 @@ from ...support.program import Start
 from . import codec
 from .codec import Will
 from .process import BrokerProcess
+from .refusals import code_of
 from .scene import each_version
 
 RULES = """
@@ -78,16 +79,6 @@ def login(mqtt: Any, user: str | None, name: str = "", **options: Any) -> Any:
     return mqtt.connect(name or user or "anyone", username=user, **options)
 
 
-def accepted(client: Any, topic: str, qos: int) -> int:
-    """Publish; -> the reason code of PUBACK or PUBREC."""
-    client.send(client.codec.publish(topic, b"x", qos, 7))
-    answer = client.next()
-    assert answer.packet_id == 7
-    if qos == 2 and getattr(answer, "code", 0) < 0x80:
-        client.release(7)
-    return getattr(answer, "code", 0)
-
-
 @each_version("3.3.5-2 4.3.2-2 4.3.3-2")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_what_may_not_be_published_is_acknowledged_and_goes_nowhere(mqtt, qos):
@@ -95,7 +86,7 @@ def test_what_may_not_be_published_is_acknowledged_and_goes_nowhere(mqtt, qos):
     root.subscribe("#", qos=0)
     denied = 0 if alice.codec is codec else 0x87
     for topic, code in (("room/1", 0), ("room/safe/1", denied), ("hall", denied)):
-        assert accepted(alice, topic, qos) == code
+        assert code_of(alice, topic, b"x", qos) == code
     assert [message.topic for message in root.publishes()] == ["room/1"]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from . import codec
 from .codec import Ack, Will
+from .refusals import code_of
 from .scene import each_version, spec
 
 SHARES = "max_session_share 100\nmax_offline_share 100\n"
@@ -26,17 +27,6 @@ def configured(*texts):
 def refused(mqtt, *codes, name="", **options):
     """A client that is refused with the code of its version."""
     mqtt.socket().expect_refused(mqtt.packet(name, **options), *codes)
-
-
-def code_of(client, topic, payload, qos):
-    """Publish; -> the reason code of the first acknowledgement, which 3.1.1 has not."""
-    client.send(client.codec.publish(topic, payload, qos, 77))
-    answer = client.next()
-    assert (answer.kind, answer.packet_id) == (codec.PUBACK if qos == 1 else codec.PUBREC, 77)
-    code = getattr(answer, "code", 0)
-    if qos == 2 and code < 0x80:
-        client.release(77)
-    return code
 
 
 def present(mqtt, name):

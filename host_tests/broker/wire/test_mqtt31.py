@@ -143,48 +143,19 @@ def will(text):
     return Will(SCENARIO_TOPIC, text, 2, retain=True)
 
 
-def pub01_publishes(mqtt, sub01):
-    """pub01 publishes retained with QoS 2, sub01 receives, pub01 disconnects."""
+@pytest.mark.own_broker
+@spec("3.1.2-17 3.1.2-10 3.3.1-8")
+def test_a_retained_message_and_a_retained_will(mqtt):
+    sub01 = mqtt.reader(SCENARIO_TOPIC, name="sub01", qos=2, level=3, will=will(WILL_SUB01))
     pub01 = mqtt.connect("pub01", level=3, will=will(b"never"))
     pub01.publish(SCENARIO_TOPIC, FROM_PUB01, 2, retain=True)
     pub01.disconnect()
     sub01.receive(SCENARIO_TOPIC, FROM_PUB01, 2)
-
-
-class Scenario:
-    @pytest.mark.own_broker
-    @spec("3.1.2-17 3.1.2-10 3.3.1-8")
-    def test_a_retained_message_and_a_retained_will(self, mqtt):
-        sub01 = mqtt.reader(SCENARIO_TOPIC, name="sub01", qos=2, level=3, will=will(WILL_SUB01))
-        pub01_publishes(mqtt, sub01)
-        sub02 = mqtt.reader(SCENARIO_TOPIC, name="sub02", qos=2, level=3)
-        sub02.receive(SCENARIO_TOPIC, FROM_PUB01, 2, retain=True)
-        sub01.drop()
-        sub02.receive(SCENARIO_TOPIC, WILL_SUB01, 2)
-        late = mqtt.reader(SCENARIO_TOPIC, name="late", qos=2, level=3)
-        late.receive(SCENARIO_TOPIC, WILL_SUB01, 2, retain=True)
-        late.expect_silence()
-        sub02.expect_silence()
-
-
-@pytest.mark.config("qos2_delivery receive")
-@pytest.mark.ours("mosquitto knows only the other method")
-class TestDeliveryWhenReceived(Scenario):
-    pass
-
-
-@pytest.mark.config("qos2_delivery release")
-class TestDeliveryWhenReleased(Scenario):
-    @pytest.mark.own_broker
-    def test_the_subscriber_receives_after_pubrel(self, mqtt):
-        """pub01 has disconnected before sub01 gets its own PUBREL."""
-        sub01, pub01 = mqtt.connect("sub01", level=3), mqtt.connect("pub01", level=3)
-        sub01.subscribe(SCENARIO_TOPIC, qos=2)
-        pub01.send(codec.publish(SCENARIO_TOPIC, FROM_PUB01, 2, 1, retain=True))
-        pub01.expect(Ack(codec.PUBREC, 1))
-        sub01.expect_silence()
-        pub01.release(1)
-        message = sub01.expect_publish(SCENARIO_TOPIC, FROM_PUB01, 2)
-        pub01.disconnect()
-        sub01.acknowledge(message)
-        sub01.expect_silence()
+    sub02 = mqtt.reader(SCENARIO_TOPIC, name="sub02", qos=2, level=3)
+    sub02.receive(SCENARIO_TOPIC, FROM_PUB01, 2, retain=True)
+    sub01.drop()
+    sub02.receive(SCENARIO_TOPIC, WILL_SUB01, 2)
+    late = mqtt.reader(SCENARIO_TOPIC, name="late", qos=2, level=3)
+    late.receive(SCENARIO_TOPIC, WILL_SUB01, 2, retain=True)
+    late.expect_silence()
+    sub02.expect_silence()
