@@ -212,7 +212,8 @@ class Journal:
         five = self.broker.five if flags & _BY else None
         group = five.group[entry] if five else _NONE
         ident = five.ident[entry] if five else 0
-        row, flags = records.DELIVERY_LAYOUT, flags & 31
+        row = records.DELIVERY_LAYOUT
+        flags &= 31  # in a packed board two values in one line would be a tuple
         pack_into(row, self.buf, _FIELDS, entry, session, msg, flags, group, ident)
         self.record(records.DELIVERY, records.DELIVERY_SIZE)
         self.delivery_rows[entry] = 1
