@@ -2,12 +2,20 @@
 
 import os
 import unittest
+from struct import unpack_from
 
 import recorder_case
 from fakes import World
 
 from slotmq import Broker, Limits, Settings
-from slotmq.recorder import files
+from slotmq.platform import ondemand
+from slotmq.recorder import files, start
+
+
+class App:
+    def __init__(self, broker):
+        self.broker = broker
+        self.lines = {}
 
 
 def fails(*_):
@@ -36,16 +44,15 @@ class TestBoots(unittest.TestCase):
         self.assertEqual(len({board for board, _, _ in found}), 1)
         self.assertEqual([each[1:] for each in found], [(1, 0), (2, 1), (3, 2)])
 
-    def test_without_the_ring_file_the_newest_segment_tells_the_boot_number(self):
-        for _ in range(3):
-            self.boot()
+    def test_the_ring_file_and_the_newest_segment_tell_the_boot_number(self):
+        """Each does, if the other is gone."""
+        boards = {self.boot()[0] for _ in range(3)}
         os.remove(self.folder + "ring")  # noqa: PTH107
         self.assertEqual(self.boot()[1:], (4, 3))
-
-    def test_without_segments_the_ring_file_tells_the_boot_number(self):
-        board, _, _ = self.boot()
-        os.remove(self.folder + "00000000.seg")  # noqa: PTH107
-        self.assertEqual(self.boot(), (board, 2, 0))
+        for n in range(4):
+            os.remove(f"{self.folder}{n:08x}.seg")  # noqa: PTH107
+        self.assertEqual(self.boot()[1:], (5, 0))
+        self.assertEqual(len(boards), 1)
 
     def on_a_full_disk(self):
         keep, begin = files.keep, files.begin
@@ -74,3 +81,22 @@ class TestBoots(unittest.TestCase):
         board, _, _ = self.boot()
         files.keep(self.folder, board, 2)  # as recorder/segments.py does then
         self.assertEqual(self.boot()[:2], (board, 3))
+
+    def test_the_first_records_have_the_time_of_the_start(self):
+        """The recorder is made before a journal is read, and started after that."""
+        world = World(Broker(Limits(), Settings(sys_interval=0)))
+        settings = world.broker.settings
+        settings.record = (b"#",)
+        settings.record_segment_size = 4096
+        rec = start._made(world.broker, settings, self.folder).rec
+        world.clock.ms += 3000
+        start.start(App(world.broker))
+        rec.flush()
+        data = recorder_case.read(rec, 0)
+        files.close(rec)
+        ondemand.forget_all()
+        at, found = 32, []
+        while at < len(data) and data[at + 4 : at + 6] != b"\xff\xff":
+            found.append(unpack_from("<I", data, at + 12)[0])
+            at += unpack_from("<H", data, at + 4)[0]
+        self.assertEqual(found, [3000] * 2)  # EVENT boot, and the ANCHOR of the clock

@@ -178,22 +178,15 @@ class TestInterceptor(BrokerRecorderCase):
                 sent.append((name, b"t%d" % qos, qos, name))
         self.assertEqual(self.messages(), sent)
 
-    def test_a_hook_is_asked_for_each_message_of_a_run(self):
+    def test_a_hook_is_asked_for_each_message_of_a_run_and_for_a_will(self):
         hooks = self.broker.hooks = Hooks()
-        client = self.come(packets.connect("c"))
+        client = self.come(packets.connect("c", will=("open", b"gone", 0)))
         topics = ["a", "a", "closed", "a"]
         self.send(client, b"".join([packets.publish(topic, b"x") for topic in topics]))
-        self.assertEqual(hooks.topics, [topic.encode() for topic in topics])
-        self.assertEqual(len(self.messages()), 3)
-
-    def test_a_hook_is_asked_for_a_will_too(self):
-        hooks = self.broker.hooks = Hooks()
-        self.send(self.come(packets.connect("p")), packets.publish("closed", b"x"))
-        client = self.come(packets.connect("c", will=("open", b"gone", 0)))
         client.leave()
         self.world.turn(3)
-        self.assertEqual(hooks.topics, [b"closed", b"open"])
-        self.assertEqual(self.messages(), [(b"c", b"open", 0, b"gone")])
+        self.assertEqual(hooks.topics, [b"open"] + [topic.encode() for topic in topics])
+        self.assertEqual([each[1] for each in self.messages()], [b"a", b"a", b"a", b"open"])
 
     # Wills
 
@@ -209,15 +202,11 @@ class TestInterceptor(BrokerRecorderCase):
         self.assertEqual(self.messages(), found)
         self.send(self.come(packets.connect("c")), packets.publish("w/5", b"", retain=True))
 
-    def test_a_will_that_is_not_published_is_not_recorded(self):
-        client = self.come(packets.connect("c", will=("w", b"gone", 0)))
-        self.send(client, packets.DISCONNECT)
-        self.assertEqual(self.messages(), [])
-
-    def test_a_delayed_will_is_recorded_when_it_is_published(self):
+    def test_a_will_is_recorded_when_it_is_published(self):
+        """After its delay; never if its client sent DISCONNECT."""
+        self.send(self.come(packets.connect("p", will=("w", b"gone", 0))), packets.DISCONNECT)
         delay = b"\x18\0\0\0\x05"
-        client = self.come(packets5.connect("c", will=("w", b"late", 1, delay), expiry=60))
-        client.leave()
+        self.come(packets5.connect("c", will=("w", b"late", 1, delay), expiry=60)).leave()
         self.wait(3)
         self.assertEqual(self.messages(), [])
         self.wait(4)

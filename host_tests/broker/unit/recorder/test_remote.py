@@ -13,40 +13,30 @@ from slotmq.platform import log
 U32 = 1 << 32
 SEQ = 4  # of the state
 REQUEST = '{"segment":%s,"offset":%s,"length":%s,"reply":%s}'
-WRONG_REQUESTS = (
-    "",
-    "{}",
-    "7",
-    "[" * 1500,
-    REQUEST % (0, 0, 5, 5),
-    REQUEST % (0, 0, 5, "null"),
-    REQUEST % (0, 0, 5, '["x"]'),
-    REQUEST % (0, 0, 5, '"$SYS/x"'),
-    REQUEST % (0, 0, 5, '"a/#"'),
-    REQUEST % (0, 0, 5, '""'),
-    REQUEST % ("1e999", 0, 5, '"x"'),
-    REQUEST % (U32, 0, 5, '"x"'),
-    REQUEST % (-1, 0, 5, '"x"'),
-    REQUEST % (0, U32, 5, '"x"'),
-    REQUEST % (0, -1, 5, '"x"'),
-    REQUEST % (0, 0, -1, '"x"'),
-    REQUEST % (0, 0, "[]", '"x"'),
-    REQUEST % ('"' + "9" * 500 + '"', 0, 5, '"x"'),
-)
-WRONG_TIMES = (
-    b"",
-    b" ",
-    b"\xff",
-    b"noon",
-    b"1795320988 x",
-    b"1795320988 4294967296",
-    b"1795320988 40 sundial",
-    b"1795320988 40 ntp more",
-    b"1795320988.-5",
-    b"4294967296",
-    b"-1795320988",
-    b"9" * 500,
-)
+WRONG_REQUESTS = ["", "{}", "7", "[" * 1500]
+WRONG_REQUESTS += [
+    REQUEST % (0, 0, 5, reply) for reply in (5, "null", '["x"]', '"$SYS/x"', '"a/#"', '""')
+]
+WRONG_REQUESTS += [
+    REQUEST % row
+    for row in (
+        ("1e999", 0, 5, '"x"'),
+        (U32, 0, 5, '"x"'),
+        (-1, 0, 5, '"x"'),
+        ('"' + "9" * 500 + '"', 0, 5, '"x"'),
+        (0, U32, 5, '"x"'),
+        (0, -1, 5, '"x"'),
+        (0, 0, -1, '"x"'),
+        (0, 0, "[]", '"x"'),
+    )
+]
+WRONG_TIMES = b"|".join(
+    (
+        b"| |\xff|noon|1795320988 x|1795320988 4294967296|1795320988 40 sundial",
+        b"1795320988 40 ntp more|1795320988.-5|4294967296|-1795320988",
+        b"9" * 500,
+    )
+).split(b"|")
 
 
 class TestRemote(BrokerRecorderCase):
