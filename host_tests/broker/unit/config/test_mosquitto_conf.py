@@ -179,8 +179,30 @@ log_dest syslog => 1 log_dest CPython
 listener 0 /run/mqtt => 1 listener CPython
 listener 1 ; bind_interface lo => 2 bind_interface CPython
 """
-EACH = "per_listener_settings true\n"
-WEB = "listener 9001\nprotocol websockets\n"
+# A configuration, another one, what a reload changes, and what only a restart would
+SAME = "listener 1883 ; limit queued 30 ; max_queued_messages 30 ; log_type all"
+EACH = "per_listener_settings true ; listener 1 ; allow_anonymous %s"
+RESTART = "port 1884 ; limit queued 30 ; pid_file a ; qos2_delivery release ; max_qos 0"
+RELOADS = (
+    (SAME, SAME, [], []),
+    ("max_qos 1", "sys_interval 3", ["max_qos", "sys_interval"], []),
+    ("port 1883", RESTART, ["max_qos"], ["limit", "listener", "pid_file", "qos2_delivery"]),
+    ("global_max_connections 3", "max_qos 2 ; global_max_connections 2", ["max_connections"], []),
+    (
+        "listener 1 ; max_qos 1 ; listener 2",
+        "listener 1 ; max_topic_alias 2 ; listener 2 ; max_qos 0",
+        ["listener"],
+        [],
+    ),
+    ("listener 1 ; max_qos 1", "listener 1 ; socket_domain ipv4 ; max_qos 0", [], ["listener"]),
+    (EACH % "true ; password_file a", EACH % "false", [], ["listener", "password_file"]),
+    (
+        EACH % "true ; password_file a",
+        EACH % "true ; auto_id_prefix a- ; password_file a",
+        ["listener"],
+        [],
+    ),
+)
 # A configuration, and its listeners: host, port, max_connections, options
 LISTENERS = r"""
 max_qos 1 =>
@@ -563,12 +585,6 @@ class TestValues(Case):
         for key in ("max_inflight_bytes", "max_queued_bytes", "autosave_interval"):
             self.assertEqual(getattr(settings(f"{key} -1"), key, 0), 0)
 
-    def test_a_reload_changes_it(self):
-        found, limits = load("global_max_connections 3")
-        path = scratch.write("max_qos 2\nglobal_max_connections 2")
-        self.assertEqual(reload.reload(path, limits, found), (["max_connections"], [], []))
-        self.assertEqual(found.max_connections, 2)
-
     def test_log_destinations_add_up(self):
         path = scratch.path() + " b"
         found = settings(f"log_dest stdout\nlog_dest file {path}\n")
@@ -637,8 +653,6 @@ class TestListeners(Case):
         places = mosquitto_conf.load(path, SMALL)[2]
         self.assertEqual(places[None, 1], ("port", f"{path}:2"))
 
-
-class TestListenerOptions(Case):
     def test_a_board_has_neither_when_its_file_is_read_on_a_computer(self):
         reader = mosquitto_conf.Reader("conf", SMALL, is_foreign=mosquitto_conf.OF_BOARD)
         reader.read([b"listener 0 /run/mqtt", b"listener 1", b"bind_interface lo"])
@@ -647,24 +661,6 @@ class TestListenerOptions(Case):
         lines = [line[: line.find(": expected")] for line in str(caught.exception).split("\n")]
         self.assertEqual(lines, ["conf:1: listener", "conf:3: bind_interface"])
 
-    def test_a_reload_changes_them_in_place(self):
-        found, limits = load("listener 1\nmax_qos 1\nlistener 2")
-        kept = found.listeners[0][3]
-        path = scratch.write("listener 1\nmax_topic_alias 2\nlistener 2\nmax_qos 0")
-        self.assertEqual(reload.reload(path, limits, found), (["listener"], [], []))
-        self.assertIs(found.listeners[0][3], kept)
-        self.assertEqual(
-            [each[3] for each in found.listeners], [{"max_topic_alias": 2}, {"max_qos": 0}]
-        )
-
-    def test_a_reload_does_not_change_where_it_listens(self):
-        found, limits = load("listener 1\nmax_qos 1")
-        path = scratch.write("listener 1\nsocket_domain ipv4\nmax_qos 0")
-        self.assertEqual(reload.reload(path, limits, found), ([], ["listener"], []))
-        self.assertEqual(found.listeners[0][3], {"max_qos": 1})
-
-
-class TestSettingsOfEachListener(Case):
     def test_rules_of_each_listener(self):
         text = "per_listener_settings true\nlistener 1\nacl_file a\nlistener 2\n"
         self.assertEqual(settings(text + "acl_file a").acl_file, "a")
@@ -681,46 +677,31 @@ class TestSettingsOfEachListener(Case):
                 reader.finish()
             self.assertIn("on a board the same file below each listener", str(caught.exception))
 
-    def test_a_reload_changes_all_but_the_file_of_users(self):
-        before = "per_listener_settings true\nlistener 1\nallow_anonymous true\n"
-        found, limits = load(before + "password_file a")
-        path = scratch.write(before.replace("true\n", "false\n").replace("false", "true", 1))
-        self.assertEqual(reload.reload(path, limits, found)[1], ["listener", "password_file"])
-        path = scratch.write(before + "auto_id_prefix a-\npassword_file a")
-        self.assertEqual(reload.reload(path, limits, found), (["listener"], [], []))
-        self.assertEqual(found.listeners[0][3]["auto_id_prefix"], b"a-")
-
 
 class TestReload(Case):
-    def reloaded(self, before, after):
-        found, limits = load(before)
-        changed, refused, _ = reload.reload(scratch.write(after), limits, found)
-        return found, changed, refused
-
-    def test_nothing_new(self):
-        text = "listener 1883\nlimit queued 30\nmax_queued_messages 30\nlog_type all\n"
-        _, changed, refused = self.reloaded(text, text)
-        self.assertEqual((changed, refused), ([], []))
-
-    def test_what_can_change(self):
-        found, changed, refused = self.reloaded("max_qos 1\n", "sys_interval 3\n")
-        self.assertEqual((sorted(changed), refused), (["max_qos", "sys_interval"], []))
-        self.assertEqual((found.max_qos, found.sys_interval), (2, 3))
-
-    def test_what_takes_a_new_start(self):
-        after = "port 1884\nlimit queued 30\npid_file a\nqos2_delivery release\nmax_qos 0\n"
-        found, changed, refused = self.reloaded("port 1883\n", after)
-        self.assertEqual(changed, ["max_qos"])
-        self.assertEqual(sorted(refused), ["limit", "listener", "pid_file", "qos2_delivery"])
-        self.assertEqual(found.listeners, [(None, 1883, 0, {})])
-        self.assertEqual((found.pid_file, found.qos2_delivery), (None, "receive"))
-
-    def test_sizes_are_compared_with_the_tables_there_are(self):
-        with self.assertRaises(ConfError):
-            self.reloaded("", "limit deliveries 90\nmax_queued_messages 90\n")
+    def test_what_changes_and_what_needs_a_restart(self):
+        for before, after, changed, refused in RELOADS:
+            found, limits = load(before.replace(" ; ", "\n"))
+            was, kept = (
+                settings(before.replace(" ; ", "\n")),
+                [each[3] for each in found.listeners],
+            )
+            path = scratch.write(after.replace(" ; ", "\n"))
+            done, only_a_start, _ = reload.reload(path, limits, found)
+            self.assertEqual((sorted(done), sorted(only_a_start)), (changed, refused), after)
+            new, _ = load(after.replace(" ; ", "\n"))
+            for keys, wanted in ((changed, new), (refused, was)):
+                for key in keys:
+                    key = "listeners" if key == "listener" else key
+                    value = getattr(wanted, key, None)
+                    self.assertEqual(getattr(found, key, None), value, key)
+            for own, before in zip([each[3] for each in found.listeners], kept):  # noqa: B905
+                self.assertIs(own, before)  # the quota of the open listener refers to it
 
     def test_a_bad_file_changes_nothing(self):
-        found, limits = load("max_qos 1\n")
-        with self.assertRaises(ConfError):
-            reload.reload(scratch.write("max_qos 0\nmax_qos 3\n"), limits, found)
-        self.assertEqual(found.max_qos, 1)
+        """Sizes are compared with the tables that there are."""
+        for after in ("max_qos 0\nmax_qos 3", "limit deliveries 90\nmax_queued_messages 90"):
+            found, limits = load("max_qos 1\n")
+            with self.assertRaises(ConfError):
+                reload.reload(scratch.write(after), limits, found)
+            self.assertEqual(found.max_qos, 1)
