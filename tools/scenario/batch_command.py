@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from ..errors import ToolError
-from . import batch
+from . import batch, report
 from .read import BadScenario
 
 _SHOWN = 10  # failures
@@ -37,7 +37,7 @@ def run_batch(
     if as_json:
         click.echo(json.dumps({"grid": work.grid, "runs": rows}, indent=2))
     else:
-        _print_table(*batch.capacity(rows, work))
+        click.echo(report.printed(*batch.capacity(rows, work)))
     _print_failures(rows, work, str(file))
 
 
@@ -48,12 +48,6 @@ def _on_spark(master: str, work: batch.Work, numbers: range) -> list[batch.Row]:
         raise ToolError("--spark needs Spark: `pip install slotmq-telemetry`") from None
     found: list[batch.Row] = simulations.rows(master, work, numbers)
     return found
-
-
-def _print_table(head: list[str], rows: list[list[str]]) -> None:
-    widths = [max(len(line[at]) for line in (head, *rows)) for at in range(len(head))]
-    for line in (head, *rows):
-        click.echo("  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)))
 
 
 def _print_failures(rows: Sequence[batch.Row], work: batch.Work, file: str) -> None:

@@ -20,8 +20,7 @@ from .read import BadScenario, unknown_key
 # Settings of a process, and those with another key in the scenario
 _EXCLUDED = {
     *("listener", "port", "bind_address", "pid_file", "limit", "scram_file", "allow_anonymous"),
-    "acl_file",  # the clients of a scenario have no user names
-    *("listener", "port", "bind_address", "pid_file", "limit", "password_file", "allow_anonymous"),
+    *("acl_file", "password_file"),  # the clients of a scenario have no user names
     *("include_dir", "global_max_connections"),
     *("persistence", "persistence_location", "persistence_file", "persistence_sync"),
     *("log_type", "log_dest", "set_tcp_nodelay", "response_information", "server_reference"),

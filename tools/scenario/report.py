@@ -193,7 +193,7 @@ def _tables(outcome: Outcome) -> Iterator[str]:
     for title, heads, rows in tables(outcome):
         if rows:
             yield title
-            yield _printed(heads, rows)
+            yield printed(heads, rows)
 
 
 def tables(outcome: Outcome) -> Iterator[tuple[str, list[str], list[list[str]]]]:
@@ -237,7 +237,8 @@ def _percent_full(peak: int, size: int) -> str:
     return f"{100 * peak / size:.0f} %" if size else ""
 
 
-def _printed(heads: Iterable[str], rows: list[list[str]]) -> str:
+def printed(heads: Iterable[str], rows: list[list[str]]) -> str:
+    """A table as text."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for at, head in enumerate(heads):
         shown.add_column(head, justify="right" if at else "left")
