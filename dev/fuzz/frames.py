@@ -5,26 +5,21 @@ Of MQTT they have what `Inputs` makes undamaged, so that only its client ids can
 
 from collections.abc import Iterator
 
+from slotmq_tools.websocket import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    frame,
+    request,
+)
+
 from .inputs import Inputs
 
-_REQUEST = (
-    b"GET /mqtt HTTP/1.1\r\nHost: broker\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    b"Sec-WebSocket-Protocol: mqtt\r\n\r\n"
-)
-_CONTINUATION, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
+_REQUEST = request()
 _LENGTHS = [0, 1, 125, 126, 127, 65535, 65536, 1 << 31, 1 << 62, (1 << 64) - 1]
-
-
-def frame(
-    data: bytes, kind: int = _BINARY, *, is_last: bool = True, mask: bytes = b"\0\1\2\3"
-) -> bytes:
-    """A frame of a client."""
-    n = len(data)
-    form = n if n < 126 else 126 if n < 65536 else 127
-    size = n.to_bytes({126: 2, 127: 8}[form], "big") if form > 125 else b""
-    masked = bytes(byte ^ mask[at & 3] for at, byte in enumerate(data))
-    return bytes((kind | is_last << 7, 0x80 | form)) + size + mask + masked
 
 
 class Frames(Inputs):
@@ -47,20 +42,20 @@ class Frames(Inputs):
         pieces = self.cut(self._session())
         found = b""
         for at, piece in enumerate(pieces):
-            kind = _CONTINUATION if at else _BINARY
-            found += frame(piece, kind, is_last=at == len(pieces) - 1)
+            kind = CONTINUATION if at else BINARY
+            found += frame(piece, kind, fin=at == len(pieces) - 1)
             if self._now_and_then():
-                found += frame(self.random.randbytes(self.random.randint(0, 125)), _PING)
+                found += frame(self.random.randbytes(self.random.randint(0, 125)), PING)
             if self._now_and_then():
-                found += frame(b"", _CONTINUATION, is_last=False)
+                found += frame(b"", CONTINUATION, fin=False)
         return found
 
     def _controls(self) -> bytes:
         """Hundreds of pings, pongs or empty frames, before CONNECT or after it."""
         first = self.random.choice([b"", frame(self._connect())])
-        kind = self.random.choice([_PING, _PONG, _CONTINUATION, _BINARY])
+        kind = self.random.choice([PING, PONG, CONTINUATION, BINARY])
         data = self.random.randbytes(self.random.choice([0, 4, 125])) if kind > 2 else b""
-        one = frame(data, kind, is_last=kind != _CONTINUATION)
+        one = frame(data, kind, fin=kind != CONTINUATION)
         return first + one * self.random.randint(50, 600) + frame(self._session())
 
     def _wrong(self) -> bytes:
@@ -70,17 +65,17 @@ class Frames(Inputs):
         wrong = self.random.choice(
             [
                 frame(data, self.random.choice([3, 7, 11, 15])),
-                frame(data, _TEXT),
-                frame(data, _BINARY | self.random.choice([0x10, 0x20, 0x40])),
-                frame(data, _CONTINUATION),
-                frame(data, is_last=False) + frame(data),
-                frame(data, _PING, is_last=False),
-                frame(bytes(126), _PING),
+                frame(data, TEXT),
+                frame(data, BINARY | self.random.choice([0x10, 0x20, 0x40])),
+                frame(data, CONTINUATION),
+                frame(data, fin=False) + frame(data),
+                frame(data, PING, fin=False),
+                frame(bytes(126), PING),
                 bytes((0x82, len(data))) + data,  # without a mask
                 b"\x82\xff" + size + data,
                 b"\x82\xfe" + size[-2:] + data,
-                frame(b"\3", _CLOSE),
-                frame(self.random.randbytes(2) + data, _CLOSE) * 2,
+                frame(b"\3", CLOSE),
+                frame(self.random.randbytes(2) + data, CLOSE) * 2,
                 self._bytes(20),
             ]
         )

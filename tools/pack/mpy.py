@@ -104,7 +104,8 @@ def for_board(made: Path, board: str) -> Iterator[Path]:
 
 
 def tools() -> Path:
-    """The folder that MicroPython imports `slotmq_tools` from: sim/ and codec.py run there too."""
+    """The folder that MicroPython imports `slotmq_tools` from: codec.py, websocket.py and sim/ run
+    there too."""
     here = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(str(here).encode()).hexdigest()[:16]
     return cache.folder(f"tools/{digest}", lambda folder: (folder / _TOOLS).symlink_to(here))

@@ -11,14 +11,11 @@ import ssl
 import struct
 import threading
 
+from slotmq_tools.websocket import BINARY, CLOSE, HEADERS, frame, frames_of, request
+
 _TIMEOUT_S = 20
 _FRAGMENTS = 1024  # bytes that leave in fragments of one; the rest is one more
 _RECORDS = 32  # bytes that leave in records of one
-_BINARY, _CLOSE = 2, 8
-_REQUEST = (
-    "GET / HTTP/1.1\r\nHost: broker\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: mqtt\r\nSec-WebSocket-Key: {}\r\n\r\n"
-)
 
 
 class Relay:
@@ -78,8 +75,10 @@ class Relay:
                 data = _received(broker)
                 payload, came, ends = came + (data or b""), b"", data == b""
                 if self._is_web:
-                    came, payload, is_closed = _unframed(payload)
-                    ends = ends or is_closed
+                    frames, came = frames_of(payload)
+                    assert {kind for kind, _ in frames} <= {BINARY, CLOSE}, frames
+                    payload = b"".join(data for kind, data in frames if kind == BINARY)
+                    ends = ends or CLOSE in [kind for kind, _ in frames]
                 client.sendall(payload)
             if client.fileno() in ready and not self._hear(client, broker):
                 heard.unregister(client)
@@ -107,7 +106,8 @@ class Relay:
         if self._is_web:
             last = len(pieces) - 1
             pieces = [
-                _frame(piece, 0 if at else _BINARY, at == last) for at, piece in enumerate(pieces)
+                frame(piece, 0 if at else BINARY, at == last, os.urandom(4))
+                for at, piece in enumerate(pieces)
             ]
         for piece in pieces if self._trusted else [b"".join(pieces)]:
             broker.sendall(piece)
@@ -115,7 +115,10 @@ class Relay:
 
 def _upgraded(broker: socket.socket) -> bytes:
     # What has come behind the answer to the request
-    broker.sendall(_REQUEST.format(base64.b64encode(os.urandom(16)).decode()).encode())
+    key = base64.b64encode(os.urandom(16)).decode()
+    broker.sendall(
+        request(*(line for line in HEADERS if "Key" not in line), f"Sec-WebSocket-Key: {key}")
+    )
     came = b""
     while b"\r\n\r\n" not in came:
         data = broker.recv(4096)
@@ -140,32 +143,3 @@ def _received(sock: socket.socket) -> bytes | None:
         return found
     finally:
         sock.settimeout(_TIMEOUT_S)
-
-
-def _frame(data: bytes, kind: int, is_last: bool) -> bytes:
-    n = len(data)
-    form = n if n < 126 else 126 if n < 65536 else 127
-    size = n.to_bytes({126: 2, 127: 8}[form], "big") if form > 125 else b""
-    mask = os.urandom(4)
-    masked = bytes(byte ^ mask[at & 3] for at, byte in enumerate(data))
-    return bytes((kind | is_last << 7, 0x80 | form)) + size + mask + masked
-
-
-def _unframed(data: bytes) -> tuple[bytes, bytes, bool]:
-    # -> what is left of the last frame, the payloads of MQTT, and whether a close frame came
-    payloads = b""
-    while len(data) > 1:
-        kind, n, at = data[0] & 15, data[1], 2
-        assert data[0] & 0xF0 == 0x80, "a fragment"
-        assert n < 128, "a server does not mask"
-        if n > 125:
-            at = 4 if n == 126 else 10
-            n = int.from_bytes(data[2:at], "big")
-        if len(data) < at + n:
-            break
-        if kind == _CLOSE:
-            return b"", payloads, True
-        assert kind == _BINARY, kind
-        payloads += data[at : at + n]
-        data = data[at + n :]
-    return data, payloads, False

@@ -1,43 +1,35 @@
-"""A client of RFC 6455, and of HTTP, on a fake stream; written from the standard alone."""
+"""A client of WebSocket, and of HTTP, on a fake stream."""
 
 from fakes import Listener, Stream, World
 from packets import split
 
 from slotmq import Broker, Limits, Settings
-
-CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
-KEY = "dGhlIHNhbXBsZSBub25jZQ=="  # of the standard's example, 1.3
-ACCEPT = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-HEADERS = (
-    "Host: broker",
-    "Upgrade: websocket",
-    "Connection: Upgrade",
-    "Sec-WebSocket-Key: " + KEY,
-    "Sec-WebSocket-Version: 13",
-    "Sec-WebSocket-Protocol: mqtt",
+from slotmq_tools.websocket import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    HEADERS,
+    KEY,
+    MASK,
+    PING,
+    PONG,
+    TEXT,
+    frame,
+    frames_of,
+    request,
 )
-MASK = b"\x37\xfa\x21\x3d"
 
+__all__ = [
+    "BINARY", "CLOSE", "CONTINUATION", "HEADERS", "KEY", "MASK", "PING", "PONG", "TEXT", "frame",
+    "frames_of", "request",
+]  # fmt: skip
 
-def request(*headers, first="GET /mqtt HTTP/1.1", end="\r\n"):
-    return (end.join((first,) + (headers or HEADERS)) + end + end).encode()
+ACCEPT = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="  # the answer to KEY
 
 
 def without(name, *more):
     """The usual headers without one, and others."""
     return [line for line in HEADERS if not line.startswith(name + ":")] + list(more)
-
-
-def masked(data, mask=MASK):
-    return bytes([byte ^ mask[at % 4] for at, byte in enumerate(data)])
-
-
-def frame(data=b"", kind=BINARY, fin=True, mask=MASK, form=0):
-    """form: 0 the shortest length, else 126 or 127."""
-    n = len(data)
-    form = form or (n if n < 126 else 126 if n < 65536 else 127)
-    more = b"" if form < 126 else n.to_bytes(2 if form == 126 else 8, "big")
-    return bytes((kind | fin << 7, form | 128)) + more + mask + masked(data, mask)
 
 
 def fragments(data, *cuts):
@@ -51,24 +43,6 @@ def fragments(data, *cuts):
         found += frame(data[at:end], kind, k == len(ends) - 1)
         at = end
     return found
-
-
-def frames_of(data):
-    """The broker's frames: [(kind, payload)], and what is left of one that was cut."""
-    found = []
-    while len(data) > 1:
-        assert data[0] & 0x70 == 0 and data[0] & 128, "a reserved bit, or a fragment"
-        assert data[1] < 128, "a server does not mask"
-        n = data[1]
-        at = 2
-        if n > 125:
-            at = 4 if n == 126 else 10
-            n = int.from_bytes(data[2:at], "big")
-        if len(data) < at + n:
-            break
-        found.append((data[0] & 15, bytes(data[at : at + n])))
-        data = data[at + n :]
-    return found, data
 
 
 class WebClient:
