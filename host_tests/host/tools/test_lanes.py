@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from slotmq_dev import lanes, rerun
-from slotmq_dev.rerun import Call, Outcome
+from slotmq_dev import lanes
+from slotmq_dev.lanes import Call, Outcome
 
 ROOT = Path(__file__).parents[3]
 TESTS = """
@@ -33,7 +33,7 @@ def ran(folder: Path, unsteady: int, more: str = "", *workers: str) -> Outcome:
     file = folder / "test_them.py"
     file.write_text(TESTS.format(unsteady=unsteady, more=more))
     options = ("--rootdir", str(folder), "-c", str(folder / "pytest.ini"))
-    return rerun.run([Call("them", (*options, str(file)), workers)], folder / "cache")
+    return lanes.run([Call("them", (*options, str(file)), workers)], folder / "cache")
 
 
 @pytest.fixture(autouse=True)
@@ -50,14 +50,14 @@ def test_a_test_that_passes_in_the_rerun_is_unsteady(
 ) -> None:
     outcome = ran(tmp_path, 1, "", "-n", "2")
     assert outcome == Outcome(True, ["test_them.py::test_unsteady[0]"])
-    assert rerun.report(outcome)
+    assert lanes.report(outcome)
     assert "  test_them.py::test_unsteady[0]\n" in capsys.readouterr().out
 
 
 def test_a_test_that_fails_twice_has_failed(tmp_path: Path) -> None:
     outcome = ran(tmp_path, 1, BROKEN)
     assert outcome == Outcome(False, ["test_them.py::test_unsteady[0]"])
-    assert not rerun.report(outcome)
+    assert not lanes.report(outcome)
 
 
 def test_a_file_with_a_syntax_error_fails_the_run(tmp_path: Path) -> None:
@@ -69,11 +69,11 @@ def test_a_file_with_a_syntax_error_fails_the_run(tmp_path: Path) -> None:
 )
 def test_two_unsteady_tests_do_not_fail_a_run(earlier: int, now: int, passes: bool) -> None:
     outcome = Outcome(True, ["a test"] * now)
-    assert rerun.report(outcome, ["a test"] * earlier) is passes
+    assert lanes.report(outcome, ["a test"] * earlier) is passes
 
 
 def test_many_failures_are_not_rerun(tmp_path: Path) -> None:
-    assert ran(tmp_path, rerun.MOST_RERUN + 1) == Outcome(False, [])
+    assert ran(tmp_path, lanes.MOST_RERUN + 1) == Outcome(False, [])
 
 
 def test_each_test_is_in_one_lane() -> None:
