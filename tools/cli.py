@@ -214,17 +214,20 @@ def print_budget(file: Path | None, board: str) -> None:
 @main.command()
 @click.option("--board", type=click.Choice(boards.names()))
 @click.option("--mip", "portable", is_flag=True, help="For all boards, to be installed with mip.")
+@click.option("--sources", is_flag=True, help="With --mip: readable, for boards with PSRAM.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def build(board: str | None, portable: bool, folder: Path) -> None:
+def build(board: str | None, portable: bool, sources: bool, folder: Path) -> None:
     """Write the broker into FOLDER, packed and compiled for a board's processor."""
     if portable == bool(board):
         raise click.UsageError("give either --board or --mip")
+    if sources and not portable:
+        raise click.UsageError("--sources needs --mip")
     import shutil
 
     from .pack import mip, mpy
 
     if portable:
-        count = mip.write(folder)
+        count = mip.write(folder, sources=sources)
         click.echo(f"{folder}: {count} files; mpremote mip install {folder}/package.json")
         return
     facts = boards.load(board or "")

@@ -27,7 +27,7 @@ BOARD = "RPI_PICO_W"
 _NAME = "firmware.bin"
 _CONTENT = "frozen_content.c"
 _ROOT = Path(__file__).resolve().parents[2]
-_TAKEN = ("lib/slotmq/**/*.py", "lib/*.py", "lib/package.json", "firmware/**/*.py",
+_TAKEN = ("lib/slotmq/**/*.py", "lib/*.py", "tools/pack/*.py", "firmware/**/*.py",
           "boards/*/manifest.py")  # fmt: skip
 # The port's own options
 _CC1 = ("-quiet", "-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft", "-std=gnu11", "-Os",

@@ -1,17 +1,20 @@
 """The fast paths of both runtimes use the declared positions of columns and of their rows.
 
-lib/slotmq/fast/columns.py declares the table `p` for viper code, which calls it `o` or `c`. The
-expression of a column gives its name (d.prev is _D_PREV), and its place in `p` the position. In
-viper code a const() with such a name must have this value, and only such names index the table.
+lib/slotmq/fast/columns.py makes the table `p` for viper code, which calls it `o` or `c`. The
+expression of a column gives its name (d.prev is D_PREV), and constants.py numbers these names in
+the same order. Only such names index the table.
 CPython's files must unpack whole tuples, into the declared names or their first letters. Rows,
 which are short arrays of numbers with different meanings, are indexed by names too in fast/, and
-the packet record and broker.stats in all files; consts.py compares the values.
+the packet record and broker.stats in all files.
 """
 
 import ast
 import re
 from collections.abc import Iterator
 
+from slotmq_tools.pack.numbers import Value
+
+from .consts import HOME as CONSTANTS
 from .consts import constants
 from .source import LIBRARY, Finding, Source
 
@@ -30,16 +33,22 @@ _COLUMN = re.compile(r"ptr(8|16|32)\(int\(o\) - o\[\w+\]\)")  # a column or row 
 
 def check(sources: list[Source]) -> Iterator[Finding]:
     """Constants, indexes and unpackings that differ from the declaration."""
+    numbered: dict[str, Value] = {}
     positions: dict[str, int] = {}
     tuples: list[list[str]] = []
     for source in sources:
-        if source.path == HOME:
-            for at, (name, line) in enumerate(_table(source)):
+        if source.path == CONSTANTS:
+            numbered = constants(source)
+        elif source.path == HOME:
+            for name, line in _table(source):
                 if name in positions:
                     yield Finding("column", f"{HOME}:{line}", f"{name} is declared twice")
-                positions[name] = at
+                positions[name] = len(positions)
         if source.path in _TUPLES:
             tuples += _declared(source, _TUPLES[source.path])
+    for name, at in positions.items():
+        if numbered.get(name) != at:
+            yield Finding("column", f"{CONSTANTS}:{name}", f"is {at} in {HOME}")
     for source in sources:
         if source.is_library:
             yield from _check_rows(source)
@@ -55,7 +64,7 @@ def _table(source: Source) -> Iterator[tuple[str, int]]:
     for line, value in _tuples(source, _TABLE):
         for element in value.elts:
             text = ast.unparse(element).removeprefix("broker.")
-            yield "_" + text.replace(".", "_").upper(), line
+            yield text.replace(".", "_").upper(), line
 
 
 def _declared(source: Source, variable: str) -> Iterator[list[str]]:
@@ -73,11 +82,6 @@ def _tuples(source: Source, variable: str) -> Iterator[tuple[int, ast.Tuple]]:
 
 
 def _check_positions(source: Source, positions: dict[str, int]) -> Iterator[Finding]:
-    for constant in constants(source):
-        right = positions.get(constant.name, constant.value)
-        if constant.value != right:
-            what = f"is {constant.value}, and {right} in {HOME}"
-            yield Finding("column", f"{source.path}:{constant.name}", what)
     if source.name.startswith(_OTHER_TABLES):
         return
     for node in ast.walk(source.tree):

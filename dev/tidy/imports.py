@@ -13,6 +13,7 @@ from .source import LIBRARY, Finding, Source
 
 _PACKAGE = "slotmq"
 FLOORS = (
+    ("constants",),
     ("platform",),
     ("fast",),
     ("config", "tables"),

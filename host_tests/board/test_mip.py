@@ -1,5 +1,5 @@
-"""`mpremote mip install` from a local web server: lib/package.json, which lists the sources, and
-the output of `slotmq build --mip`."""
+"""`mpremote mip install` from a local web server: the output of `slotmq build --mip`, compiled and
+as sources."""
 
 import ast
 import functools
@@ -22,7 +22,6 @@ from slotmq_tools.deploy.repl import Repl
 from slotmq_tools.pack import mip
 
 ROOT = Path(__file__).parents[2]
-LIB = ROOT / "lib"
 LEFT_OUT = ("bridge", "journal", "recorder")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # Sources that the board compiles take most of its heap, so the tables are small. Boards of this
@@ -91,13 +90,16 @@ def installed(board: Board, folder: Path) -> set[str]:
 
 
 def shortened(folder: Path) -> Path:
-    """A copy of the sources without comments and docstrings, and without what PROGRAM does not
-    load: as a whole they are for boards with more flash than this one."""
-    shutil.copytree(LIB, folder, ignore=shutil.ignore_patterns("__pycache__", *LEFT_OUT))
+    """The sources without comments and docstrings, and without what PROGRAM does not load: as a
+    whole they are for boards with more flash than this one."""
+    folder.mkdir()
+    mip.write(folder, sources=True)
+    for name in LEFT_OUT:
+        shutil.rmtree(folder / "slotmq" / name)
     package = json.loads((folder / "package.json").read_text())
     package["urls"] = [pair for pair in package["urls"] if (folder / pair[0]).exists()]
     (folder / "package.json").write_text(json.dumps(package))
-    for file in folder.rglob("*.py"):
+    for file in (folder / "slotmq").rglob("*.py"):
         tree = ast.parse(file.read_text())
         for node in ast.walk(tree):
             if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:

@@ -1,48 +1,37 @@
-"""The lists of files are complete: lib/package.json, lib/manifest.py and the wheel's packages."""
+"""The lists of files are complete: lib/manifest.py and the wheel's packages."""
 
-import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import slotmq
+from slotmq_tools.pack import by_address, mpy, packed
 
 ROOT = Path(__file__).parents[2]
 LIB = ROOT / "lib"
-PACKAGE = json.loads((LIB / "package.json").read_text())
-# All files but those that only CPython imports, and the one that no module imports
-FILES = sorted(str(path.relative_to(LIB)) for path in (LIB / "slotmq").rglob("*.py"))
-FOR_BOARDS = [
-    name for name in FILES if not name.endswith(("_cpython.py", "slotmq/protocol/packet.py"))
-]
 
 
-def test_mip_installs_every_file_that_a_board_needs() -> None:
-    assert [target for target, _ in PACKAGE["urls"]] == FOR_BOARDS
+def test_a_firmware_freezes_what_other_boards_get(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: dict[str, str] = {}
 
-
-def test_mip_finds_each_file_next_to_package_json() -> None:
-    assert all(target == url for target, url in PACKAGE["urls"])
-
-
-def test_a_firmware_freezes_the_same_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    frozen: list[str] = []
-
-    def package(name: str, files: list[str], **_: object) -> None:
-        frozen.extend(f"{name}/{file}" for file in files)
+    def package(name: str, base_path: str, **_: object) -> None:
+        files = sorted(Path(base_path, name).rglob("*"))
+        frozen.update((str(file.relative_to(base_path)), file.read_text()) for file in files)
 
     monkeypatch.chdir(LIB)  # as MicroPython's build does
-    manifest = (LIB / "manifest.py").read_text()
-    exec(manifest, {"package": package})
-    assert frozen == FOR_BOARDS
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    exec((LIB / "manifest.py").read_text(), {"package": package})
+    sources = {name: file.read_text() for name, file in mpy.sources("slotmq").items()}
+    assert frozen == {name: by_address(text) for name, text in packed(sources).items()}
 
 
 def test_all_files_name_the_same_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     changes = (ROOT / "CHANGELOG.md").read_text()
-    assert PACKAGE["version"] == project["version"] == slotmq.__version__
+    assert project["version"] == slotmq.__version__
     assert f"## {slotmq.__version__}" in changes
 
 

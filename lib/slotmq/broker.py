@@ -11,11 +11,13 @@ import gc
 
 from slotmq.config.limits import Limits
 from slotmq.config.settings import Settings
+from slotmq.constants import (CONNECTED, ENDING, FIVE, INFLIGHT_BYTES, LINGERING, LOST, NONE,
+    NOTICE, POLICY_DISCONNECT, POLLING)
 from slotmq.delivery import outgoing, retain, routing
 from slotmq.fast import fast_path, new_packet, send
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 from slotmq.protocol.dispatch import FIRST, HANDLERS, receive
 from slotmq.tables.connections import Connections
 from slotmq.tables.deliveries import Deliveries
@@ -23,24 +25,6 @@ from slotmq.tables.messages import Messages
 from slotmq.tables.retained import Retained
 from slotmq.tables.sessions import Sessions
 from slotmq.tables.subscriptions import Subscriptions
-
-_NONE = const(0xFFFF)
-_INFLIGHT_BYTES = const(7)  # of Deliveries.count
-_ENDING = const(3)
-_CONNECTED = const(2)
-_FIVE = const(4)
-_LINGERING = const(5)
-_POLLING = const(-32768)  # of fast/pump_*.py
-_POLICY_DISCONNECT = const(6)
-_LOST = const(9)
-_NOTICE = const(4)
-_PACKETS_IN = const(0)  # this and those that follow: indexes of Broker.stats
-_PACKETS_OUT = const(1)
-_PUBLISH_IN = const(2)
-_PUBLISH_OUT = const(3)
-_DROPPED = const(4)
-_BYTES_IN = const(5)
-_BYTES_OUT = const(6)
 
 
 def _create(table, *args):
@@ -105,7 +89,7 @@ class Broker:
         # A topic at its beginning, a filter at its end
         self.work = bytearray(2 * limits.topic_bytes + 64)
         self.rx = bytearray(limits.rx_bytes)
-        # [_PACKETS_IN to _BYTES_OUT; from 7 on status/log_full_tables.py; 19, 20: publishing.py;
+        # [PACKETS_IN to BYTES_OUT; from 7 on status/log_full_tables.py; 19, 20: publishing.py;
         # 21: QoS 0 without space in a buffer; 22, 23: is a bound of deliveries, messages noted?
         # 24 to 26: accepted connections, clients that were let in, sessions that expired]
         self.stats = i32(28)
@@ -114,7 +98,7 @@ class Broker:
         self.carried = i32(8)
         # The connection whose packets are being handled. None: a callback or a hook of the program
         # has raised, see caught()
-        self.reading = _NONE
+        self.reading = NONE
         # How long may the next turn wait for events? 0: as long as turn() says; 1: not at all,
         # since scans go on or the program has something to send; 2: a moment, for lwIP's memory
         self.turn_soon = 0
@@ -178,16 +162,16 @@ class Broker:
         """Send to every session that has got a delivery, or whose window has space again."""
         deliveries = self.deliveries
         sessions = self.sessions
-        is_bounded = deliveries.count[_INFLIGHT_BYTES]
+        is_bounded = deliveries.count[INFLIGHT_BYTES]
         pending = deliveries.pending
-        conn = _NONE
+        conn = NONE
         try:
             while pending[0]:
                 session = pending[pending[0]]
                 pending[0] -= 1
                 deliveries.is_pending[session] = 0
                 conn = sessions.conn[session]
-                if conn == _NONE:
+                if conn == NONE:
                     continue
                 level = self.conns.level[conn]
                 if level < 5 and not (is_bounded or sessions.scans[session]):
@@ -197,8 +181,8 @@ class Broker:
                         continue
                 self.resume(conn)
         except Exception:  # its buffer may have half a packet
-            if conn != _NONE:
-                self.end(conn, _LOST)
+            if conn != NONE:
+                self.end(conn, LOST)
             raise
 
     def resume(self, conn):
@@ -206,15 +190,15 @@ class Broker:
         messages."""
         session = self.conns.session[conn]
         try:
-            if session == _NONE:
+            if session == NONE:
                 return
-            if self.conns.chunked_msg[conn] == _NONE or outgoing.fill(self, conn):
-                if self.sessions.cursor[session] != _NONE:
+            if self.conns.chunked_msg[conn] == NONE or outgoing.fill(self, conn):
+                if self.sessions.cursor[session] != NONE:
                     routing.drain(self, session)
                 if self.sessions.scans[session]:
                     retain.scan(self, session)
         except Exception:  # its buffer may have half a packet
-            self.end(conn, _LOST)
+            self.end(conn, LOST)
             raise
 
     def resume_scans(self):
@@ -222,7 +206,7 @@ class Broker:
         self.turn_soon = 0
         for conn in range(self.conns.top):
             session = self.conns.session[conn]
-            if session != _NONE and self.sessions.scans[session]:
+            if session != NONE and self.sessions.scans[session]:
                 self.resume(conn)
         self.users and self.users.slice(self, receive)
 
@@ -230,17 +214,17 @@ class Broker:
         """Mark a connection as ending; the loop flushes and closes it at the turn's end."""
         conns = self.conns
         state = conns.state[conn]
-        if state == _ENDING:
+        if state == ENDING:
             return
         # First, so that it happens once: goodbye() may call end() again, or raise.
-        conns.state[conn] = _ENDING
+        conns.state[conn] = ENDING
         conns.reason[conn] = reason
         self.ending[self.ending_count] = conn
         self.ending_count += 1
         self.turn_soon = 1  # a turn that begins now closes it, though nothing else happens
-        if state in (_CONNECTED, _FIVE) and conns.level[conn] == 5:
+        if state in (CONNECTED, FIVE) and conns.level[conn] == 5:
             self.five.goodbye(self, conn, reason)
-        if self._log_mask & _NOTICE and state != _LINGERING:  # whose end was logged before
+        if self._log_mask & NOTICE and state != LINGERING:  # whose end was logged before
             ondemand.log_event(self, "ended", conn, reason)
 
     def caught(self, failed, conn):
@@ -251,9 +235,9 @@ class Broker:
         is_lifted = heap.settle()
         is_memory = isinstance(failed, MemoryError)
         reading = self.reading
-        self.reading = _NONE
+        self.reading = NONE
         self.no_commit = 0
-        is_programs = reading is None or conn == _POLLING and not is_memory
+        is_programs = reading is None or conn == POLLING and not is_memory
         if is_programs or is_memory and is_lifted:
             failed = None  # no defect: with the heap lifted a MemoryError is a refusal
         elif is_memory:
@@ -262,12 +246,12 @@ class Broker:
             self.loop.exceptions += 1
         if failed or is_memory:
             ondemand.log_event(self, "caught", conn, failed)
-        if reading is not None and reading != _NONE:
+        if reading is not None and reading != NONE:
             conn = reading
         elif is_programs or not failed:
             return is_programs
-        if 0 <= conn < _NONE:
-            self.end(conn, _POLICY_DISCONNECT if is_memory else _LOST)
+        if 0 <= conn < NONE:
+            self.end(conn, POLICY_DISCONNECT if is_memory else LOST)
 
     def listen(self, host="127.0.0.1", port=1883, max_connections=0, options=None):
         """Open a listener; -> its (host, port). OSError where the address is taken.

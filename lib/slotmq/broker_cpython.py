@@ -11,12 +11,12 @@ from _thread import RLock, allocate_lock, get_ident
 from collections import deque
 
 from slotmq import broker
+from slotmq.constants import NONE
 from slotmq.delivery import storms_cpython as storms
 from slotmq.embed import arguments_cpython as arguments
 from slotmq.embed import publishing
 from slotmq.v5 import quick_properties_cpython as quick_properties
 
-_NONE = 0xFFFF
 _MOMENT_S = 0.05
 _KEPT = "_lock", "_in_turn", "_calls", "end_nap", "body", "task"  # by a broker that is closed
 
@@ -297,7 +297,7 @@ class Broker(broker.Broker):
 
     def _hear(self, bell):
         bell.hear()
-        self.reading = _NONE  # also where a hook has raised in the midst of a packet
+        self.reading = NONE  # also where a hook has raised in the midst of a packet
         self._make_calls(self._calls)
 
     def _make_calls(self, calls):

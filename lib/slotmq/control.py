@@ -1,31 +1,19 @@
 # control.py - rare steps of a whole broker: making its loop and listeners, taking over settings at
 # the start and after a reload, and shutdown. Loaded on demand; owns nothing. Control plane: may
 # allocate.
+from slotmq.constants import (ANNOUNCED, DEBUG, FAST_MAX, INFLIGHT_BYTES, MORE_QUEUED, NONE,
+    PACKET_MAX, POLICY_DISCONNECT, QUEUES, QUOTAS_FROM, STOPPING, S_MOST, UNDER_WAY)
 from slotmq.delivery import lifecycle
 from slotmq.fast import next_dirty, odd_text
 from slotmq.net.loop import Loop
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     from slotmq.platform.listening_micropython import clock, make_poller, open_listener
 else:
     from slotmq.fast.turn_cpython import make_poller
     from slotmq.platform.sockets_cpython import clock, open_listener
-
-_NONE = const(0xFFFF)
-_INFLIGHT_BYTES = const(7)  # of Deliveries.count
-_MORE_QUEUED = const(6)  # of Deliveries.count
-_QUOTAS_FROM = const(5)  # of Deliveries.count
-_ANNOUNCED = const(2)  # in Sessions.ids_high
-_UNDER_WAY = const(20)  # as in protocol/open_session.py
-_POLICY_DISCONNECT = const(6)
-_STOPPING = const(10)
-_PACKET_MAX = const(10)
-_FAST_MAX = const(11)
-_DEBUG = const(64)
-_QUEUES = const(66)
-_S_MOST = const(58)
 
 
 def make(broker):
@@ -40,7 +28,7 @@ def make(broker):
 def _log_outgoing(broker):
     # While debug lines are logged: also what goes out.
     loop = broker.loop
-    if broker._log_mask & _DEBUG and loop and not hasattr(loop, "sent"):
+    if broker._log_mask & DEBUG and loop and not hasattr(loop, "sent"):
         loop.sent = ondemand.take("status.log_outgoing", broker.now).make(broker, loop)
 
 
@@ -56,30 +44,30 @@ def apply_settings(broker):
     window = broker.deliveries.window
     window[0] = s.max_inflight_messages or limits.inflight
     if s.mqtt_versions == 3 and not s.max_inflight_messages:  # any client may be a bridge
-        window[0] = min(window[0], _UNDER_WAY)
-    if broker.journal and min(window[0], _NONE) > broker.journal.window:
+        window[0] = min(window[0], UNDER_WAY)
+    if broker.journal and min(window[0], NONE) > broker.journal.window:
         broker.journal.whole = False  # the journal's window is written by the next compaction
     window[1] = most = s.max_queued_messages or limits.queued
     size = getattr(s, "max_queued_bytes", 0)
     if size:  # so many wait in any case; delivery/quota.py looks at the bytes of more
         window[1] = min(most, (size - 1) // limits.max_packet + 1)
-    broker.deliveries.count[_MORE_QUEUED] = most - window[1]
+    broker.deliveries.count[MORE_QUEUED] = most - window[1]
     # A reload does not lower what was announced to clients.
     most = min(s.max_inflight_messages or limits.received, limits.received)
-    broker.sessions.ids_high[_ANNOUNCED] = max(broker.sessions.ids_high[_ANNOUNCED], most)
-    broker.deliveries.count[_INFLIGHT_BYTES] = getattr(s, "max_inflight_bytes", 0)
+    broker.sessions.ids_high[ANNOUNCED] = max(broker.sessions.ids_high[ANNOUNCED], most)
+    broker.deliveries.count[INFLIGHT_BYTES] = getattr(s, "max_inflight_bytes", 0)
     broker.retained.quota = min(s.max_session_share, s.max_offline_share)
     broker.retained.set_quotas(0)
-    broker.deliveries.count[_QUOTAS_FROM] = broker.deliveries.slots * broker.retained.quota // 100
+    broker.deliveries.count[QUOTAS_FROM] = broker.deliveries.slots * broker.retained.quota // 100
     # The lowest of all listeners: a higher QoS is looked at more closely.
     broker.max_qos = min([s.max_qos] + [each[3].get("max_qos", 2) for each in s.listeners])
     odd_text[0] = getattr(s, "allow_control_characters", 0)
     broker.queue_qos0 = s.queue_qos0_messages
     broker.upgrade_qos = s.upgrade_outgoing_qos
-    broker.pkt[_PACKET_MAX] = most = s.max_packet_size or limits.max_packet
-    broker.pkt[_FAST_MAX] = min(most, s.message_size_limit or most)
+    broker.pkt[PACKET_MAX] = most = s.max_packet_size or limits.max_packet
+    broker.pkt[FAST_MAX] = min(most, s.message_size_limit or most)
     # The result of a PUBLISH that finds no message slot
-    broker.when_no_message = _POLICY_DISCONNECT if s.when_full["messages"] == "disconnect" else 0
+    broker.when_no_message = POLICY_DISCONNECT if s.when_full["messages"] == "disconnect" else 0
     broker.retry = None
     if s.retry_interval:
         from slotmq.delivery.retry import retry
@@ -118,13 +106,13 @@ def _choose_fast_path(broker):
     if broker.subscriptions.routes.senders:
         broker.subscriptions.forget_routes()
     if MICROPYTHON:  # the fast path looks whether receivers are away or have a queue
-        broker.tables[_QUEUES] = 1 if broker.queue_qos0 else 0
+        broker.tables[QUEUES] = 1 if broker.queue_qos0 else 0
         if broker.sessions.id_msg is None:
-            broker.tables[_S_MOST] = broker.sessions.ids_high[_ANNOUNCED]
+            broker.tables[S_MOST] = broker.sessions.ids_high[ANNOUNCED]
     # fast_path: fast_columns, or None while each packet must be looked at, for instance to log it
     short = (keeps or not broker.may_publish) and not upgrades
     short = short and broker.max_qos == 2
-    short = short and not broker.subscriptions.every and not broker._log_mask & _DEBUG
+    short = short and not broker.subscriptions.every and not broker._log_mask & DEBUG
     short = short and not broker.journal_full and not (broker.journal and broker.journal.limit)
     # on_publish is told who publishes: embed/publishers.py
     told = getattr(broker.hooks, "with_peer", False) and hasattr(broker.hooks, "on_publish")
@@ -148,7 +136,7 @@ def end(loop):
     conns = loop.conns
     for conn in range(conns.slots):
         if conns.state[conn]:
-            broker.end(conn, _STOPPING)
+            broker.end(conn, STOPPING)
     if journal:
         _close_journal(loop, journal)
     loop.finish_turn()
@@ -166,7 +154,7 @@ def _close_journal(loop, journal):
     broker = loop.broker
     while loop.conns.counts[0]:
         conn = next_dirty(loop.conns.columns)
-        if conn != _NONE:
+        if conn != NONE:
             loop.flush(conn)
     journal.close()
     broker.journal = None

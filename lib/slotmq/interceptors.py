@@ -31,24 +31,9 @@
 # when an interceptor is made, so a broker without one has no code for them. What stands before the
 # loop's poller is one, too: platform/poller.py. Owns nothing.
 # Allocates.
-from slotmq.platform.runtime import const
-
-_EACH_TURN = const(4)  # of Connections.counts
-_WHOLE = const(5)
-_CONNECT = const(1)
-_CONNACK_TYPE = const(2)
-_PUBLISH_TYPE = const(3)
-_PUBACK_TYPE = const(4)
-_PUBREC_TYPE = const(5)
-_PUBREL_TYPE = const(6)
-_SUBSCRIBE = const(8)
-_SUBACK_TYPE = const(9)
-_UNSUBSCRIBE = const(10)
-_UNSUBACK_TYPE = const(11)
-_PINGRESP_TYPE = const(13)
-_DISCONNECT_TYPE = const(14)
-_AUTH_TYPE = const(15)
-_OF_WILL = const(16)  # index of the handler for wills, after those of the packet types
+from slotmq.constants import (AUTH_TYPE, CONNACK_TYPE, CONNECT_TYPE, DISCONNECT_TYPE, EACH_TURN,
+    OF_WILL, PINGRESP_TYPE, PUBACK_TYPE, PUBLISH_TYPE, PUBREC_TYPE, PUBREL_TYPE, SUBACK_TYPE,
+    SUBSCRIBE_TYPE, UNSUBACK_TYPE, UNSUBSCRIBE_TYPE, WHOLE)
 
 
 def recorder(broker, one):
@@ -58,14 +43,14 @@ def recorder(broker, one):
     broker.handle_fast = one.handle_fast
     broker.publish = one.publish_own
     one.inner_first = broker.first_handlers
-    broker.first_handlers = _with(broker.first_handlers, one.connect, _CONNECT, _AUTH_TYPE)
+    broker.first_handlers = _with(broker.first_handlers, one.connect, CONNECT_TYPE, AUTH_TYPE)
     one.inner_handlers = broker.handlers
-    handlers = _with(broker.handlers, one.publish, _PUBLISH_TYPE)
-    broker.handlers = _with(handlers, one.publish_will, _OF_WILL)
+    handlers = _with(broker.handlers, one.publish, PUBLISH_TYPE)
+    broker.handlers = _with(handlers, one.publish_will, OF_WILL)
     five = broker.five
     if five:
         one.inner_handlers5 = five.handlers
-        five.handlers = _with(five.handlers, one.publish, _PUBLISH_TYPE)
+        five.handlers = _with(five.handlers, one.publish, PUBLISH_TYPE)
     _at_end(loop, one)
     one.inner_close = loop.close
     loop.close = one.close
@@ -75,10 +60,10 @@ def record_events(broker, one):
     """Let the recorder see events too: SUBSCRIBE, UNSUBSCRIBE, and ends of connections."""
     one.inner_end = broker.end
     broker.end = one.end
-    broker.handlers = _with(broker.handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+    broker.handlers = _with(broker.handlers, one.subscribe, SUBSCRIBE_TYPE, UNSUBSCRIBE_TYPE)
     five = broker.five
     if five:
-        five.handlers = _with(five.handlers, one.subscribe, _SUBSCRIBE, _UNSUBSCRIBE)
+        five.handlers = _with(five.handlers, one.subscribe, SUBSCRIBE_TYPE, UNSUBSCRIBE_TYPE)
 
 
 def hooks(broker, one):
@@ -89,7 +74,7 @@ def hooks(broker, one):
     one.inner_end = broker.end
     broker.end = one.end
     one.inner_first = broker.first_handlers
-    broker.first_handlers = _with(broker.first_handlers, one.connect, _CONNECT, _AUTH_TYPE)
+    broker.first_handlers = _with(broker.first_handlers, one.connect, CONNECT_TYPE, AUTH_TYPE)
     clients = getattr(broker, "in_process", None)
     if clients:
         one.inner_finish_turn = clients.inner_finish_turn
@@ -101,12 +86,12 @@ def hooks(broker, one):
 def publishers(broker, one):
     """Let the hook on_publish know who publishes: outside of the recorder."""
     one.inner_handlers = broker.handlers
-    handlers = _with(broker.handlers, one.publish, _PUBLISH_TYPE, _PUBREL_TYPE)
-    broker.handlers = _with(handlers, one.publish_will, _OF_WILL)
+    handlers = _with(broker.handlers, one.publish, PUBLISH_TYPE, PUBREL_TYPE)
+    broker.handlers = _with(handlers, one.publish_will, OF_WILL)
     five = broker.five
     if five:
         one.inner_handlers5 = five.handlers
-        five.handlers = _with(five.handlers, one.publish, _PUBLISH_TYPE, _PUBREL_TYPE)
+        five.handlers = _with(five.handlers, one.publish, PUBLISH_TYPE, PUBREL_TYPE)
 
 
 def in_process(broker, one):
@@ -122,26 +107,27 @@ def bridges(broker, one):
     loop = broker._loop()
     broker.bridges = one
     one.inner_first = broker.first_handlers
-    broker.first_handlers = _with(one.inner_first, one.handle, _CONNECT, _CONNACK_TYPE, _AUTH_TYPE)
+    first = _with(one.inner_first, one.handle, CONNECT_TYPE, CONNACK_TYPE, AUTH_TYPE)
+    broker.first_handlers = first
     one.inner_handlers = broker.handlers
-    handlers = _with(broker.handlers, one.handle, _SUBSCRIBE, _UNSUBSCRIBE)
-    handlers = _with(handlers, one.handle, _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE)
-    broker.handlers = _with(handlers, one.publish, _PUBLISH_TYPE)
+    handlers = _with(broker.handlers, one.handle, SUBSCRIBE_TYPE, UNSUBSCRIBE_TYPE)
+    handlers = _with(handlers, one.handle, SUBACK_TYPE, UNSUBACK_TYPE, PINGRESP_TYPE)
+    broker.handlers = _with(handlers, one.publish, PUBLISH_TYPE)
     one.inner_fast = broker.handle_fast
     broker.handle_fast = one.handle_fast
     one.inner_end = broker.end
     broker.end = one.end
     five = broker.five
     one.inner_5 = five.handlers
-    handlers = _with(five.handlers, one.handle, _SUBSCRIBE, _UNSUBSCRIBE, _DISCONNECT_TYPE)
-    handlers = _with(handlers, one.handle, _SUBACK_TYPE, _UNSUBACK_TYPE, _PINGRESP_TYPE)
-    handlers = _with(handlers, one.handle, _AUTH_TYPE)
-    handlers = _with(handlers, one.publish, _PUBLISH_TYPE)
-    five.handlers = _with(handlers, one.acknowledged, _PUBACK_TYPE, _PUBREC_TYPE)
+    handlers = _with(five.handlers, one.handle, SUBSCRIBE_TYPE, UNSUBSCRIBE_TYPE, DISCONNECT_TYPE)
+    handlers = _with(handlers, one.handle, SUBACK_TYPE, UNSUBACK_TYPE, PINGRESP_TYPE)
+    handlers = _with(handlers, one.handle, AUTH_TYPE)
+    handlers = _with(handlers, one.publish, PUBLISH_TYPE)
+    five.handlers = _with(handlers, one.acknowledged, PUBACK_TYPE, PUBREC_TYPE)
     one.inner_goodbye = five.goodbye
     five.goodbye = one.goodbye
     _at_end(loop, one)
-    loop.conns.counts[_EACH_TURN] += 1
+    loop.conns.counts[EACH_TURN] += 1
     one.inner_close = loop.close
     loop.close = one.close
 
@@ -157,7 +143,7 @@ def _at_end(loop, one):
     # From now on a turn ends with one.finish_turn().
     one.inner_finish_turn = loop.finish_turn
     loop.finish_turn = one.finish_turn
-    loop.conns.counts[_WHOLE] = 1
+    loop.conns.counts[WHOLE] = 1
 
 
 def _with(handlers, by, *types):

@@ -15,7 +15,7 @@ from .names import Named
 
 FLAPPING = 5  # connects within the time below
 FLAPPING_MS = 600_000
-TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/protocol/packet.py has them all
+TIMED_OUT = 8  # reason of a disconnect; lib/slotmq/constants.py has them all
 LOW_HEAP = 10_240  # bytes; less is too little for a connection
 
 

@@ -1,8 +1,8 @@
 """`slotmq build --mip`: a folder that `mpremote mip install` installs on every board.
 
 Bytecode is the same on all boards. Native code is not, so these modules are copied as source and
-the board compiles them. The folder has a package.json, and is a package index in mip's layout as
-well, where a file's name is its hash.
+the board compiles them; with `--sources` all modules are. The folder has a package.json, and is a
+package index in mip's layout as well, where a file's name is its hash.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ _FORMAT = 1  # of the index
 _VERSION_AT = 1  # offset of the version in a .mpy file
 
 
-def write(folder: Path) -> int:
+def write(folder: Path, *, sources: bool = False) -> int:
     """Write the files, package.json and the index; -> how many files a board gets."""
-    made = mpy.portable()
+    made = mpy.readable() if sources else mpy.portable()
     names = sorted(str(file.relative_to(made)) for file in made.rglob("*.*py"))
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,8 @@ def _write_index(folder: Path, names: list[str]) -> None:
         file = folder / "file" / digest[:2] / digest
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
-    kind = next(folder.glob("**/*.mpy")).read_bytes()[_VERSION_AT]
+    compiled = mpy.portable().glob("**/*.mpy")
+    kind = next(compiled).read_bytes()[_VERSION_AT]
     version = metadata.version("slotmq")
     found = {"v": _FORMAT, "version": version, "hashes": hashes, "deps": []}
     lists = folder / "package" / str(kind) / _NAME

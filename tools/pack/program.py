@@ -9,6 +9,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from . import numbers
+
 PACKAGE = "slotmq"
 INIT = "__init__"
 RUNTIME = "MICROPYTHON"  # the variable that is true on MicroPython
@@ -87,7 +89,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Constant:
-    """A const() or another name whose value is known."""
+    """A name whose number or text is known, see numbers.py."""
 
     value: int | str | bytes
 
@@ -120,7 +122,8 @@ class Module:
 
 
 class Program:
-    """modules: by name ("" is the package itself); files: the packed files, with their modules."""
+    """modules: by name ("" is the package itself); files: the packed files, with their modules;
+    constants: the names of all constants."""
 
     def __init__(self, texts: dict[str, str]) -> None:
         self.modules: dict[str, Module] = {}
@@ -134,6 +137,12 @@ class Program:
                 self.modules[name] = Module(name, list(_statements(tree.body)))
         for name in self.modules:
             self._resolve(name, ())
+        self.constants = {
+            name
+            for module in self.modules.values()
+            for name, meaning in module.means.items()
+            if isinstance(meaning, Constant)
+        }
         self.files = self._files()
 
     def meaning(self, module: str, name: str) -> Meaning | None:
@@ -188,7 +197,7 @@ class Program:
                 module.needs.append(needed)
                 self._resolve(needed, (*under_way, name))
             means.update(self.imported(statement))
-            means.update(_defined(name, statement))
+            means.update(_defined(name, statement, means))
             module.means.update(means)
 
     def _files(self) -> dict[str, list[str]]:
@@ -265,19 +274,16 @@ def _needed(statement: ast.stmt, modules: dict[str, Module]) -> Iterator[str]:
             yield source
 
 
-def _defined(module: str, statement: ast.stmt) -> Iterator[tuple[str, Meaning]]:
+def _defined(
+    module: str, statement: ast.stmt, means: dict[str, Meaning]
+) -> Iterator[tuple[str, Meaning]]:
     if isinstance(statement, FUNCTION | ast.ClassDef):
         yield statement.name, Own(module, statement.name)
-    elif isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            if not isinstance(target, ast.Name):
-                raise ValueError(f"{module}, line {statement.lineno}: only a name may be assigned")
-            yield target.id, _value(module, target.id, statement.value)
-
-
-def _value(module: str, name: str, value: ast.expr) -> Meaning:
-    if name == RUNTIME:
-        return Constant(True)
-    if isinstance(value, ast.Call) and ast.unparse(value.func) == "const":
-        return Constant(eval(compile(ast.Expression(value.args[0]), name, "eval"), {}))
-    return Own(module, name)
+    known = {name: each.value for name, each in means.items() if isinstance(each, Constant)}
+    found = numbers.defined(statement, known) | {RUNTIME: True}
+    for target in numbers.targets(statement):
+        is_single = target in statement.targets  # type: ignore[attr-defined]
+        if not isinstance(target, ast.Name) or not (is_single or target.id in found):
+            raise ValueError(f"{module}, line {statement.lineno}: only a name may be assigned")
+        name = target.id
+        yield name, Constant(found[name]) if name in found else Own(module, name)

@@ -2,6 +2,7 @@
 
 import ast
 
+from . import numbers
 from .names import STANDS_IN, Names, in_class, is_call_of
 from .program import INIT, PACKAGE, Constant, Meaning, OurModule, Own, Program, Theirs
 
@@ -35,9 +36,9 @@ def _file(program: Program, names: Names, file: str, modules: list[str]) -> str:
 
 
 def _is_constant(program: Program, module: str, statement: ast.stmt) -> bool:
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-        return False
-    return isinstance(program.meaning(module, statement.targets[0].id), Constant)
+    names = [each.id for each in numbers.targets(statement) if isinstance(each, ast.Name)]
+    found = [program.meaning(module, name) for name in names]
+    return bool(found) and all(isinstance(each, Constant) for each in found)
 
 
 def _is_of_constants(program: Program, module: str) -> bool:
@@ -134,6 +135,8 @@ class _Writer(ast.NodeTransformer):
                 return self._of_module(found.name, node)
             if isinstance(found, Theirs):
                 return ast.Attribute(ast.Name(found.name, ast.Load()), node.attr, node.ctx)
+        if node.attr in self._program.constants:
+            raise ValueError(f"line {node.lineno}: {node.attr} is a constant, no attribute")
         value = self.visit(node.value)
         return ast.Attribute(value, self._names.attributes.get(node.attr, node.attr), node.ctx)
 

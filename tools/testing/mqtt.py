@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
+from slotmq.constants import EXTRA, LOST, NONE
+
 from . import network, texts
 from .options import Options
 from .server import Server
@@ -22,8 +24,6 @@ from .texts import Message, NotRunning, Payload
 __all__ = ("Client", "Message", "Mqtt", "NotRunning")
 
 Subscription = tuple[str, str, int]  # client id, filter, QoS
-_NONE = 0xFFFF
-_LOST, _EXTRA = 9, 8  # lib/slotmq/protocol/packet.py
 __tracebackhide__ = texts.is_told
 _REPORTED = 40  # packets, and lines of the log, in a report
 _CONNECT_S = 0.5
@@ -348,7 +348,7 @@ class Mqtt:
                 if conn is not None:
                     line.late.clear()
                     line.silent = True  # so that its end is a reset
-                    broker.end(conn, _LOST)
+                    broker.end(conn, LOST)
             broker.loop.finish_turn()
 
         self._do(end)
@@ -402,7 +402,7 @@ def _clients(broker: Any) -> Iterator[Client]:
         if not sessions.used(session):
             continue
         conn = sessions.conn[session]
-        here = conn != _NONE
+        here = conn != NONE
         source = conns.source[conn] if here else None
         if isinstance(source, list):  # with the user's name
             source = source[0]
@@ -421,7 +421,7 @@ def _subscriptions(broker: Any, session: int) -> Iterator[tuple[str, int]]:
     subs = broker.subscriptions
     sub = broker.sessions.first_sub[session]
     text = bytearray(2 * broker.limits.topic_bytes + 64)
-    while sub != _NONE:
+    while sub != NONE:
         at = subs.filter_text(subs.node[sub], text, len(text))
         yield _share(broker, sub) + bytes(text[at:]).decode(), subs.qos[sub] & 3
         sub = subs.next_in_session[sub]
@@ -430,8 +430,8 @@ def _subscriptions(broker: Any, session: int) -> Iterator[tuple[str, int]]:
 def _share(broker: Any, sub: int) -> str:
     # What stands before the filter of a shared subscription
     five = broker.five
-    share = five.share[sub] if five else _NONE
-    if share == _NONE:
+    share = five.share[sub] if five else NONE
+    if share == NONE:
         return ""
     name = bytearray(five.shares.names.length[share])
     five.shares.names.read(share, name, 0)
@@ -442,9 +442,9 @@ def _retained(broker: Any) -> Iterator[tuple[str, bytes]]:
     table, messages = broker.retained, broker.messages
     for slot in range(table.top):
         msg = table.msg[slot]
-        if msg == _NONE:
+        if msg == NONE:
             continue
-        has_more = messages.flags[msg] & _EXTRA
+        has_more = messages.flags[msg] & EXTRA
         if has_more and not broker.five.remaining(broker, msg):
             continue  # it has expired, and is removed when somebody asks for it
         data = bytes(messages.arena.text(messages.first[msg]))

@@ -7,6 +7,23 @@ of drop() and refuse(). It stays across power cuts; watch() attaches it to a new
 from collections.abc import Callable
 from typing import Any
 
+from slotmq.constants import (
+    CONNECT_TYPE,
+    END,
+    EXTRA,
+    FLAGS,
+    NONE,
+    OF_WILL,
+    PACKET_ID,
+    PAYLOAD,
+    PUBLISH_TYPE,
+    START,
+    SUBSCRIBE_TYPE,
+    TOPIC,
+    TOPIC_LEN,
+    TYPE,
+    UNSUBSCRIBE_TYPE,
+)
 from slotmq.protocol.acks import handle_unexpected
 from slotmq.protocol.publish import is_wanted
 
@@ -16,12 +33,7 @@ from .network import Line
 from .seen import Seen
 from .texts import Message, matches
 
-# Fields of the packet record and other numbers of lib/slotmq/protocol/packet.py
-_TYPE, _FLAGS, _START, _END, _PACKET_ID, _TOPIC, _TOPIC_LEN, _PAYLOAD = 0, 1, 2, 4, 6, 7, 8, 9
-_NONE = 0xFFFF
-_EXTRA = 8
-_CONNECT, _PUBLISH, _SUBSCRIBE, _UNSUBSCRIBE, _OF_WILL = 1, 3, 8, 10, 16
-_NOT_AUTHORIZED, _BAD_LOGIN = 5, 4
+_NOT_AUTHORIZED, _BAD_LOGIN = 5, 4  # return codes of CONNACK
 _NAMES = (
     *("-", "CONNECT", "CONNACK", "PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP"),
     *("SUBSCRIBE", "SUBACK", "UNSUBSCRIBE", "UNSUBACK", "PINGREQ", "PINGRESP"),
@@ -65,29 +77,29 @@ class Spy(Seen):
 
     def _around(self, handlers: tuple[Any, ...]) -> tuple[Any, ...]:
         made = [
-            one if one is handle_unexpected else self._packet(one) for one in handlers[:_OF_WILL]
+            one if one is handle_unexpected else self._packet(one) for one in handlers[:OF_WILL]
         ]
-        if len(handlers) > _OF_WILL:
-            made.append(self._will(handlers[_OF_WILL]))
+        if len(handlers) > OF_WILL:
+            made.append(self._will(handlers[OF_WILL]))
         return tuple(made)
 
     # Input
 
     def _packet(self, inner: Callable[..., int]) -> Callable[..., int]:
         def handle(broker: Any, conn: int, pkt: Any, buf: Any) -> int:
-            kind = pkt[_TYPE]
-            if kind == _PUBLISH:
+            kind = pkt[TYPE]
+            if kind == PUBLISH_TYPE:
                 return self._publish(inner, broker, conn, pkt, buf)
-            data = _part(buf, pkt[_START], pkt[_END] - pkt[_START])
+            data = _part(buf, pkt[START], pkt[END] - pkt[START])
             self._note(f"{self._who(conn)} -> {_line(data, broker.conns.level[conn] == 5)}")
             stream = broker.conns.stream[conn]
-            if kind == _CONNECT and isinstance(stream, Line):
+            if kind == CONNECT_TYPE and isinstance(stream, Line):
                 stream.is_5 = _level_and_id(data)[0] == 5
             result = inner(broker, conn, pkt, buf)
             session = broker.conns.session[conn]
-            if session != _NONE and isinstance(stream, Line):
+            if session != NONE and isinstance(stream, Line):
                 stream.client = broker.sessions.client_id(session)
-            if kind in (_CONNECT, _SUBSCRIBE):
+            if kind in (CONNECT_TYPE, SUBSCRIBE_TYPE):
                 self.changed()
             return result
 
@@ -96,10 +108,10 @@ class Spy(Seen):
     def _publish(
         self, inner: Callable[..., int], broker: Any, conn: int, pkt: Any, buf: Any
     ) -> int:
-        flags = pkt[_FLAGS]
+        flags = pkt[FLAGS]
         session, is_5 = broker.conns.session[conn], broker.conns.level[conn] == 5
-        topic = _part(buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
-        payload = _part(buf, pkt[_PAYLOAD], pkt[_END] - pkt[_PAYLOAD])
+        topic = _part(buf, pkt[TOPIC], pkt[TOPIC_LEN])
+        payload = _part(buf, pkt[PAYLOAD], pkt[END] - pkt[PAYLOAD])
         if is_5:
             topic = _topic_5(broker, conn, pkt, buf) or topic
             payload = _without_properties(payload)
@@ -108,7 +120,7 @@ class Spy(Seen):
         self._note(f"{self._who(conn)} -> PUBLISH {_shown(topic, payload, flags)}{more}")
         if dropped:
             return 0
-        is_new = not flags & 4 or broker.sessions.find_received(session, pkt[_PACKET_ID]) < 0
+        is_new = not flags & 4 or broker.sessions.find_received(session, pkt[PACKET_ID]) < 0
         result = inner(broker, conn, pkt, buf)
         wanted = broker.plain and topic[:1] != b"$"
         wanted = wanted or is_wanted(broker, conn, topic, 0, len(topic), len(payload))
@@ -124,9 +136,9 @@ class Spy(Seen):
             at = 2 + messages.topic_len[msg]
             flags = messages.flags[msg]
             topic = data[2:at].decode()
-            at += broker.five.props[msg] if flags & _EXTRA else 0
+            at += broker.five.props[msg] if flags & EXTRA else 0
             inner(broker, msg, session)
-            client = broker.sessions.client_id(session).decode() if session != _NONE else None
+            client = broker.sessions.client_id(session).decode() if session != NONE else None
             self._note(f"the will of {client} -> PUBLISH {topic}")
             self._add(topic, data[at:], flags >> 1 & 3, bool(flags & 1), client)
 
@@ -191,9 +203,9 @@ def _topic_5(broker: Any, conn: int, pkt: Any, buf: Any) -> bytes:
     from slotmq.v5 import properties, publish
 
     source, values = broker.five.source, broker.five.values
-    if properties.scan(buf, pkt[_PAYLOAD], pkt[_END], publish._IN_PUBLISH, values) < 0:
+    if properties.scan(buf, pkt[PAYLOAD], pkt[END], publish._IN_PUBLISH, values) < 0:
         return b""
-    source.from_packet(buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, pkt[_PAYLOAD], pkt[_END])
+    source.from_packet(buf, pkt[TOPIC], pkt[TOPIC_LEN], buf, pkt[PAYLOAD], pkt[END])
     if publish._find_topic(broker, conn, values):
         return b""
     return _part(source.tbuf, source.topic, source.topic_len)
@@ -223,12 +235,12 @@ def _shown(topic: bytes, payload: bytes, flags: int) -> str:
 
 def _line(data: bytes, is_5: bool = False) -> str:
     kind, at = data[0] >> 4, _body_at(data)
-    if kind == _CONNECT:  # the rest may be a secret
+    if kind == CONNECT_TYPE:  # the rest may be a secret
         return f"CONNECT as {shown(_level_and_id(data)[1])!r}"
-    if kind in (_SUBSCRIBE, _UNSUBSCRIBE):
+    if kind in (SUBSCRIBE_TYPE, UNSUBSCRIBE_TYPE):
         names = data[at + 2 :]
         return f"{_NAMES[kind]} {_filters(_without_properties(names) if is_5 else names, kind)}"
-    if kind != _PUBLISH:
+    if kind != PUBLISH_TYPE:
         rest = data[at : at + _FEW].hex(" ") + (" ..." if len(data) > at + _FEW else "")
         return f"{_NAMES[kind]} {rest}".rstrip()
     end = at + 2 + int.from_bytes(data[at : at + 2], "big")
@@ -241,9 +253,9 @@ def _filters(data: bytes, kind: int) -> str:
     found = []
     while data:
         end = 2 + int.from_bytes(data[:2], "big")
-        qos = f" qos {data[end] & 3}" if kind == _SUBSCRIBE and end < len(data) else ""
+        qos = f" qos {data[end] & 3}" if kind == SUBSCRIBE_TYPE and end < len(data) else ""
         found.append(shown(data[2:end]) + qos)
-        data = data[end + (kind == _SUBSCRIBE) :]
+        data = data[end + (kind == SUBSCRIBE_TYPE) :]
     return ", ".join(found)
 
 

@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from slotmq_tools.ports import free_port
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = Path(__file__).with_name("mip_micropython.py")
-LIST = ROOT / "lib/package.json"
+VERSION = metadata.version("slotmq")
 PICO = boards.load("RPI_PICO_W")
 
 NATIVE = (
@@ -124,7 +125,7 @@ def test_a_board_gets_the_listed_files_and_native_code_as_source(
 ) -> None:
     lib = installed(server, tmp_path / "flash")
     listed = json.loads((tmp_path / "built/package.json").read_text())
-    assert listed["version"] == json.loads(LIST.read_text())["version"]
+    assert listed["version"] == VERSION
     targets = [target for target, _ in listed["urls"]]
     assert targets == sorted(targets)
     there = {str(file.relative_to(lib)) for file in lib.rglob("*") if file.is_file()}
@@ -135,7 +136,7 @@ def test_a_board_gets_the_listed_files_and_native_code_as_source(
         assert file.read_bytes()[2] >> 2 == 0, f"{file} is bound to an architecture"
 
 
-@pytest.mark.parametrize("version", [None, json.loads(LIST.read_text())["version"]])
+@pytest.mark.parametrize("version", [None, VERSION])
 def test_installing_from_the_index_gives_the_same(
     server: str, tmp_path: Path, version: str | None
 ) -> None:
@@ -153,7 +154,22 @@ def test_installing_from_the_index_gives_the_same(
     assert len(board.hashed) == len(contents(lib))
 
 
-@pytest.mark.parametrize("words", [[], ["--mip", "--board", "RPI_PICO_W"]])
+def test_sources_have_their_lines_and_each_number_where_it_is_used(tmp_path: Path) -> None:
+    """MicroPython inlines const() within one file only, and viper code cannot ask another."""
+    told = CliRunner().invoke(main, ["build", "--mip", "--sources", str(tmp_path)])
+    assert told.exit_code == 0, told.output
+    found = mpy.sources("slotmq")
+    listed = json.loads((tmp_path / "package.json").read_text())["urls"]
+    assert {target for target, _ in listed} == set(found)
+    for name, source in found.items():
+        text = (tmp_path / name).read_text()
+        assert text.count("\n") == source.read_text().count("\n")
+        assert "slotmq.constants" not in text
+    pump = (tmp_path / "slotmq/fast/pump_viper.py").read_text()
+    assert "_NAP = const(5)" in pump and "(busy - 1) * _NAP" in pump
+
+
+@pytest.mark.parametrize("words", [["--sources"], [], ["--mip", "--board", "RPI_PICO_W"]])
 def test_either_board_or_mip(words: list[str], tmp_path: Path) -> None:
     told = CliRunner().invoke(main, ["build", *words, str(tmp_path)])
     assert told.exit_code == 2

@@ -28,7 +28,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     texts = {
         "slotmq/__init__.py": "",
         "slotmq/fast/bytes_viper.py": VIPER,
-        "slotmq/topics.py": "DOLLAR = 36\n",
+        "slotmq/topics.py": "shown = 36\n",
         "slotmq_boards/HOST/limits.py": "LIMITS = 1\n",
     }
     for name, text in texts.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slotmq_tools.errors import ToolError
-from slotmq_tools.pack import mpy, names, packed
+from slotmq_tools.pack import by_address, mpy, names, numbers, packed
 from slotmq_tools.pack.mpy import sources
 from slotmq_tools.pack.program import Program
 
@@ -39,10 +39,6 @@ PROGRAM = {
     "platform/runtime": """
         import sys
         MICROPYTHON = sys.implementation.name == "micropython"
-        if MICROPYTHON:
-            const = int
-        else:
-            from slotmq.platform.nowhere import const
         """,
     "platform/ondemand": """
         import sys
@@ -50,9 +46,13 @@ PROGRAM = {
             __import__("slotmq." + name)
             return sys.modules["slotmq." + name]
         """,
+    "constants": """
+        TWICE, FREE = range(1, 3)
+        """,
     "tables/rows": """
-        from slotmq.platform.runtime import MICROPYTHON, const
-        _FREE = const(4)
+        from slotmq.constants import FREE, TWICE
+        from slotmq.platform.runtime import MICROPYTHON
+        _FREE = FREE << TWICE
         total = 0
         ended = None
         class Table:
@@ -80,9 +80,8 @@ PROGRAM = {
         """,
     "broker": """
         from slotmq.fast import doubled as twice
-        from slotmq.platform.runtime import const
         from slotmq.tables import rows
-        _FREE = const(7)
+        _FREE = 7
         class Broker:
             def __init__(self, limits=None):
                 self.limits = limits
@@ -141,12 +140,62 @@ def test_the_packed_program_does_the_same(tmp_path: Path) -> None:
 
 
 def test_on_32_bits_native_code_has_addresses_of_columns() -> None:
-    source = b"d = int(o) - o[3] + n - int(o)\n    return int(made) - int(column)\n"
-    assert mpy.by_address(source) == b"d = o[3] + n - int(o)\n    return int(column)\n"
+    source = "d = int(o) - o[3] + n - int(o)\n    return int(made) - int(column)\n"
+    assert by_address(source) == "d = o[3] + n - int(o)\n    return int(column)\n"
     for name, text in mpy.read_all().items():
-        columns = set(re.findall(r"int\((\w+)\) - \1\[(_\w+)\]", text.decode()))
-        others = re.sub(r"int\((\w+)\) - \1\[_\w+\]", "", text.decode())
+        columns = set(re.findall(r"int\((\w+)\) - \1\[([A-Z]\w+)\]", text.decode()))
+        others = re.sub(r"int\((\w+)\) - \1\[[A-Z]\w+\]", "", text.decode())
         assert not [at for table, at in columns if f"{table}[{at}]" in others], name
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("NONE = 0xFFFF", {"NONE": 65535}),
+        ("_A = B = -1", {"_A": -1, "B": -1}),
+        ("GONE = 8 | 2 * KNOWN", {"GONE": 14}),
+        ("A, B = range(KNOWN, 5)", {"A": 3, "B": 4}),
+        ("A, B = 8, KNOWN", {"A": 8, "B": 3}),
+        ("A, B = range(3)", {}),
+        ("A, B = range(other)", {}),
+        ("A = 1 if B else 2", {}),
+        ("A = B + 1", {}),
+        ("A = True", {}),
+        ("A = 0.5", {}),
+        ("lower = 1", {}),
+        ("a.A = 1", {}),
+        ("A += 1", {}),
+    ],
+)
+def test_constants_are_names_in_capitals_with_a_number(text: str, found: dict[str, int]) -> None:
+    assert numbers.defined(ast.parse(text).body[0], {"KNOWN": 3}) == found
+
+
+def test_unpacked_modules_have_the_numbers_that_they_import() -> None:
+    """Each line stays where it was, and texts, attributes and other names what they were."""
+    home = "TYPE, NONE = range(2)\ndef look():\n    pass\n"
+    user = """\
+from slotmq.home import (NONE, TYPE,
+    look)
+_OWN, _NEXT = range(4, 6)
+SHOWN = "é NONE"; _SUM = NONE + _OWN  # NONE
+
+def f(x):
+    return x.NONE + look(NONE, TYPE=TYPE) + _OWN
+"""
+    made = numbers.Numbers({"slotmq/home.py": home, "slotmq/user.py": user})
+    wanted = """\
+from slotmq.home import look; _NONE = const(1); _TYPE = const(0)
+
+_OWN = const(4); _NEXT = const(5)
+SHOWN = "é NONE"; _SUM = const(5)  # NONE
+
+def f(x):
+    return x.NONE + look(_NONE, TYPE=_TYPE) + _OWN
+"""
+    assert made.put_in("slotmq/user.py") == wanted
+    wanted = home.replace("TYPE, NONE = range(2)", "TYPE = const(0); NONE = const(1)")
+    assert made.put_in("slotmq/home.py") == wanted
 
 
 def test_modules_that_are_loaded_together_are_one_file() -> None:
@@ -330,6 +379,7 @@ def test_the_whole_broker_is_packed() -> None:
         ),
         # A module with a declared lookup may have no other one.
         ("app/__init__", "def main(a, b): return setattr(a, b, 0)", "app.main, line 1: .*names"),
+        ("broker", "def f(module): return module.TWICE", "line 1: TWICE is a constant"),
         ("broker", "a, b = 1, 2", "broker, line 1: .*assigned"),
         ("broker", "x = 1\nif x:\n  y = 2", "line 2: .*condition"),
     ],

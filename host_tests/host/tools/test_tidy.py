@@ -24,7 +24,7 @@ WRONG_IMPORTS = {
     "a step, the loop": ("delivery/lifecycle", "from slotmq.net.loop import Loop"),
     "not at the top": ("delivery/lifecycle", "def f():\n    from slotmq.net.loop import Loop"),
     "by its whole name": ("delivery/lifecycle", "import slotmq.net.loop"),
-    "the dictionary": ("delivery/encode", "from slotmq.protocol.packet import _START"),
+    "the dictionary": ("delivery/encode", "from slotmq.protocol.connect import START"),
     "the broker": ("net/loop", "from slotmq.broker import Broker"),
     "what is exported": ("net/loop", "from slotmq import Broker"),
     "a file, its floor": ("broker", "from slotmq import control"),
@@ -69,13 +69,13 @@ MORE = [
     }.items()
 ]
 RIGHT_IMPORTS = {
-    "tables/messages": "from slotmq.fast import copy\nfrom slotmq.platform.runtime import const",
+    "tables/messages": "from slotmq.constants import NONE\nfrom slotmq.fast import copy",
     "tables/sessions": "from slotmq.tables import epoch\nimport slotmq.tables.insertion",
     "protocol/publish": "from slotmq.delivery import encode\nfrom slotmq.protocol import connect",
     "protocol/dispatch": "def control(module):\n    ondemand.take(module, 0)",
     "protocol/release": "def f():\n    from slotmq.protocol.acks import handle_puback",
     "delivery/routing": "ondemand.take('journal.compaction', 0)\ntake('tables.epoch')",
-    "platform/runtime": "from micropython import const\nimport sys",
+    "platform/runtime": "from micropython import heap_lock\nimport sys",
     "platform/ondemand": "import gc, sys\n__import__('slotmq.' + name)",
     "platform/sockets_cpython": "import socket",
     "platform/log": "from slotmq import __version__",
@@ -166,47 +166,41 @@ def test_twins_with_the_same_names_are_accepted() -> None:
 
 # Constants
 
-PACKET = lib("protocol/packet", "_TYPE = const(0)\n_END = const(4)\nNONE = const(0xFFFF)\n")
+CONSTANTS = lib("constants", "TYPE, FLAGS = range(2)\nNONE = 0xFFFF\n")
 
 
 @pytest.mark.parametrize(
-    ("module", "text", "name"),
+    ("texts", "place", "what"),
     [
-        ("net/loop", "_END = const(5)", "_END"),
-        ("net/loop", "_NONE = const(0xFFFE)", "_NONE"),
-        ("net/loop", "_END = const(1 | 8)", "_END"),
-        ("net/loop", "_TWO = const(2)\n_END = const(_TWO + 1)", "_END"),
-        ("fast/bytes_viper", "_END = 5", "_END"),
+        ({"a": "_NONE = 0xFFFF"}, "a.py:_NONE", "import NONE"),
+        ({"fast/b_viper": "FLAGS = 2"}, "fast/b_viper.py:FLAGS", "import FLAGS"),
+        ({"a": "_DIRTY = 1", "b": "DIRTY = 3 - 2"}, "b.py:DIRTY", "lib/slotmq/a.py has it too"),
+        ({"a": "_A, _B = range(2)", "b": "_B = 1"}, "b.py:B", "move it to lib/slotmq/constants"),
     ],
 )
-def test_a_value_that_differs_from_packet_py_is_found(module: str, text: str, name: str) -> None:
-    (found,) = consts.check([PACKET, lib(module, text)])
-    assert found.place == f"lib/slotmq/{module}.py:{name}"
+def test_a_number_that_several_files_define_is_found(
+    texts: dict[str, str], place: str, what: str
+) -> None:
+    files = [lib(name, text) for name, text in texts.items()]
+    (found,) = consts.check([CONSTANTS, *files])
+    assert found.place.replace("_", "") == f"lib/slotmq/{place}".replace("_", "")
+    assert what in found.what
 
 
-def test_a_constant_that_is_not_in_packet_py_has_the_most_frequent_value() -> None:
-    files = [lib(name, f"_DIRTY = const({n})") for name, n in (("a", 2), ("b", 1), ("c", 1))]
-    (found,) = consts.check(files)
-    assert found.place == "lib/slotmq/a.py:_DIRTY"
-    assert "0x1 in lib/slotmq/b.py" in found.what
-
-
-def test_equal_values_and_plain_names_are_accepted() -> None:
-    right = lib(
-        "net/loop", "_END = const(2 + 2)\n_NONE = const(0xFFFF)\n_OWN = const(9)\n_TYPE = 7\n"
-    )
-    assert list(consts.check([PACKET, right])) == []
+def test_imported_numbers_and_other_values_are_accepted() -> None:
+    files = [
+        lib("a", "from slotmq.constants import NONE\n_END = 2\n_TEXT = 'a'"),
+        lib("b", "_END = 3\n_TEXT = 'a'\n_PAIR = (1, 2)\n_MANY = 1 if small else 2"),
+    ]
+    assert list(consts.check([CONSTANTS, *files])) == []
 
 
 # Columns: each change to the real file gives a wrong position or an unknown name.
 
 FAST = {s.path: s for s in source.read(tidy.ROOT) if s.is_library}
 WRONG_COLUMNS = [
-    ("fast/bytes_viper", "_R_LEN = const(3)", "_R_LEN = const(4)"),
-    ("fast/deliveries_viper", "_C_COUNTS = const(11)", "_C_COUNTS = const(10)"),
-    ("fast/messages_viper", "_M_ARENA_DATA = const(39)", "_M_ARENA_DATA = const(40)"),
-    ("fast/path_viper", "_S_DIRTY = const(61)", "_S_DIRTY = const(62)"),
-    ("fast/routes_viper", "_C_OUT = const(6)", "_C_OUT = const(7)"),
+    ("constants", "R_LEN, R_TEXT,", "R_TEXT, R_LEN,"),
+    ("constants", " D_PREV, D_NEXT,", " D_NEXT,"),
     ("fast/deliveries_cpython", "d, s, m, c = columns", "d, m, s, c = columns"),
     ("fast/messages_cpython", "_, _, _, c = columns", "_, _, c, _ = columns"),
     ("fast/messages_cpython", "_, _, _, c = columns", "c = columns[2]"),
@@ -215,26 +209,26 @@ WRONG_COLUMNS = [
     ("fast/turn_cpython", "entries, conn_of, _, _", "conn_of, entries, _, _"),
     ("fast/columns", "m.slots, s.received", "m.slots, m.slots"),
     # names that are not declared, and bare numbers
-    ("fast/deliveries_viper", "o[_D_PREV])[entry] = tail", "o[_D_PRV])[entry] = tail"),
-    ("fast/deliveries_viper", "o[_S_INFLIGHT if states[entry]", "o[25 if states[entry]"),
+    ("fast/deliveries_viper", "o[D_PREV])[entry] = tail", "o[D_PRV])[entry] = tail"),
+    ("fast/deliveries_viper", "o[S_INFLIGHT if states[entry]", "o[25 if states[entry]"),
     (
         "fast/path_viper",
-        "p = ptr32(int(o) - o[_PKT])\n    stats",
+        "p = ptr32(int(o) - o[PKT])\n    stats",
         "p = ptr32(int(o) - o[43])\n    stats",
     ),
-    ("fast/path_viper", "if not o[_S_MOST]", "if not o[_NONE]"),
-    ("fast/deliveries_viper", "    return c[_LAST]", "    return c[59]"),
+    ("fast/path_viper", "if not o[S_MOST]", "if not o[NONE]"),
+    ("fast/deliveries_viper", "    return c[LAST]", "    return c[59]"),
     ("fast/deliveries_viper", "o = ptr32(c)\n    cursors", "t = ptr32(c)\n    cursors"),
     # rows
-    ("fast/deliveries_viper", "nexts[count[_LAST_FREE]]", "nexts[count[3]]"),
+    ("fast/deliveries_viper", "nexts[count[LAST_FREE]]", "nexts[count[3]]"),
     ("fast/path_viper", "high[_IDS_UNSAVED] = 1", "high[1] = 1"),
-    ("fast/path_viper", "o[_C_REASSEMBLY])[_FAST_READ]", "o[_C_REASSEMBLY])[3]"),
-    ("fast/bytes_viper", "pkt[_END] = stop", "pkt[4] = stop"),
-    ("fast/path_cpython", "pkt[_END] - pkt[_PAYLOAD]", "pkt[4] - pkt[_PAYLOAD]"),
-    ("fast/path_cpython", "broker.clock[_NOW]", "broker.clock[0]"),
-    ("fast/turn_cpython", "broker.pkt[_FAST_MAX]", "broker.pkt[10]"),
-    ("v5/connack", "broker.pkt[_PACKET_MAX]", "broker.pkt[10]"),
-    ("net/timers", "broker.stats[_LOGGED_REFUSALS]", "broker.stats[7]"),
+    ("fast/path_viper", "o[C_REASSEMBLY])[FAST_READ]", "o[C_REASSEMBLY])[3]"),
+    ("fast/bytes_viper", "pkt[END] = stop", "pkt[4] = stop"),
+    ("fast/path_cpython", "pkt[END] - pkt[PAYLOAD]", "pkt[4] - pkt[PAYLOAD]"),
+    ("fast/path_cpython", "broker.clock[NOW]", "broker.clock[0]"),
+    ("fast/turn_cpython", "broker.pkt[FAST_MAX]", "broker.pkt[10]"),
+    ("v5/connack", "broker.pkt[PACKET_MAX]", "broker.pkt[10]"),
+    ("net/timers", "broker.stats[LOGGED_REFUSALS]", "broker.stats[7]"),
 ]
 
 
@@ -249,50 +243,20 @@ def test_a_wrong_position_of_a_column_is_found(module: str, right: str, wrong: s
 
 
 @pytest.mark.parametrize(
-    ("swapped", "constants"),
+    ("right", "wrong", "names"),
     [
-        (
-            ("c.out, c.tx_end", "c.tx_end, c.out"),
-            [
-                "messages_viper.py:_C_OUT",
-                "messages_viper.py:_C_TX_END",
-                "path_viper.py:_C_TX_END",
-                "pump_viper.py:_C_OUT",
-                "routes_viper.py:_C_OUT",
-            ],
-        ),
-        (
-            ("d.prev, d.next", "d.next, d.prev"),
-            [
-                "deliveries_viper.py:_D_PREV",
-                "deliveries_viper.py:_D_NEXT",
-            ],
-        ),
-        (("last, one", "one, last"), ["deliveries_viper.py:_LAST", "deliveries_viper.py:_ONE"]),
-        (
-            ("broker.stats, broker.clock", "broker.clock, broker.stats"),
-            [
-                "path_viper.py:_STATS",
-                "path_viper.py:_CLOCK",
-            ],
-        ),
+        ("c.out, c.tx_end", "c.tx_end, c.out", {"C_OUT", "C_TX_END"}),
+        ("d.prev, d.next", "d.next, d.prev", {"D_PREV", "D_NEXT"}),
+        ("last, one", "one, last", {"LAST", "ONE"}),
+        ("broker.stats, broker.clock", "broker.clock, broker.stats", {"STATS", "CLOCK"}),
     ],
 )
-def test_swapped_columns_are_found_in_all_files(
-    swapped: tuple[str, str], constants: list[str]
-) -> None:
+def test_swapped_columns_are_found(right: str, wrong: str, names: set[str]) -> None:
     path = columns.HOME
-    assert FAST[path].text.count(swapped[0]) == 1
-    changed = Source(path, FAST[path].text.replace(*swapped))
-    found = list(columns.check(list((FAST | {path: changed}).values())))
-    assert [finding.place.rpartition("/")[2] for finding in found] == constants
-
-
-def test_a_position_that_one_runtime_gives_another_name_is_found() -> None:
-    path = "lib/slotmq/fast/path_cpython.py"
-    changed = Source(path, FAST[path].text.replace("_BYTES_IN = 5", "_BYTES_IN = 6"))
-    (found,) = consts.check(list((FAST | {path: changed}).values()))
-    assert found.place == f"{path}:_BYTES_IN"
+    assert FAST[path].text.count(right) == 1
+    changed = Source(path, FAST[path].text.replace(right, wrong))
+    found = columns.check(list((FAST | {path: changed}).values()))
+    assert {finding.place for finding in found} == {f"{consts.HOME}:{name}" for name in names}
 
 
 # The command

@@ -14,21 +14,16 @@
 # (fast/senders_*.py). While a route is made, `known` has what the row of each user says. Loaded
 # and allocated only with acl_file; access/acl_file.py reads the file, access/filters.py checks
 # SUBSCRIBE. Does not allocate after construction, except to log a denial.
+from slotmq.constants import DOLLAR, NONE, PROGRAM, PUBLISH_IN, UNKNOWN
 from slotmq.fast import copy, topic_matches
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_UNKNOWN = const(0xFFFE)
-_PROGRAM = const(0xFFFC)
-_READ = const(1)
-_WRITE = const(2)
-_PUBLISH_IN = const(2)
-_DOLLAR = const(36)
-_PERCENT = const(37)
-_C = const(99)
-_U = const(117)
+_READ = 1
+_WRITE = 2
+_PERCENT = 37
+_C = 99
+_U = 117
 
 
 class Acl:
@@ -62,7 +57,7 @@ class Acl:
 
     def may_read(self, session, msg):
         """May a stored message be sent to the session? NONE: the Source of v5/source.py."""
-        if msg == _NONE:
+        if msg == NONE:
             source = self.broker.five.source
             return self.reads(session, source.tbuf, source.topic, source.topic_len)
         work = self.broker.work  # if its caller has a topic there, it is this one
@@ -71,7 +66,7 @@ class Acl:
     def reads(self, session, buf, off, n):
         """May a message of this topic be sent to the session?"""
         user = self.owners.user[session]
-        if user == _UNKNOWN:  # asked again when its client has come and is known
+        if user == UNKNOWN:  # asked again when its client has come and is known
             return True
         return self.allows(session, buf, off, n, _READ)
 
@@ -99,10 +94,10 @@ class Acl:
     def allows(self, session, buf, off, n, access):
         """Does the first rule that matches the topic allow this access?"""
         user = self.owners.user[session]
-        if user == _PROGRAM:
+        if user == PROGRAM:
             return True
         found = -1
-        if user != _UNKNOWN:
+        if user != UNKNOWN:
             row = self.base + min(user, self.rows - 2)
             if self.is_walking and self.known[row]:
                 found = self.known[row] - 2
@@ -123,7 +118,7 @@ class Acl:
         for i in range(first, self.first[row + 1]):
             end = self.end[i]
             bits = self.access[i]
-            if (bits & access or not bits) and (buf[off] != _DOLLAR or text[at] == _DOLLAR):
+            if (bits & access or not bits) and (buf[off] != DOLLAR or text[at] == DOLLAR):
                 if session < 0:
                     found = topic_matches(text, at, end - at, buf, off, n)
                 else:
@@ -182,7 +177,7 @@ class Acl:
         if self.may_write(session, buf, topic, n):
             return True
         broker = self.broker
-        packet = broker.stats[_PUBLISH_IN]
+        packet = broker.stats[PUBLISH_IN]
         if packet == self.counted and broker.record:
             return False  # the recorder asks once more about the same PUBLISH
         self.counted = packet

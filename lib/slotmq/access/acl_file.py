@@ -11,14 +11,12 @@
 # A reload makes them in a table beside the old one, so that it has all or none if memory ends.
 # Loaded for the start and for a reload; owns nothing; allocates.
 from slotmq.config.settings import ConfError
+from slotmq.constants import ERROR, NOTICE
 from slotmq.fast import copy, filter_ok, utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32
-from slotmq.platform.runtime import const
 
-_MOST_ERRORS = const(20)
-_ERROR = const(1)
-_NOTICE = const(4)
+_MOST_ERRORS = 20
 _ACCESS = b"deny read write readwrite subscribe"  # in the order of the bits: 0 1 2 3 4
 _BOM = b"\xef\xbb\xbf"
 
@@ -62,14 +60,14 @@ def reload(acl):
         recheck = ondemand.take("access.recheck_sessions", broker.now)  # before anything changes
         _replace(acl)
     except (ConfError, MemoryError) as error:
-        if broker._log_mask & _ERROR:
-            broker.log(_ERROR, "The old rules stay: %s" % (str(error) or "too little memory"))
+        if broker._log_mask & ERROR:
+            broker.log(ERROR, "The old rules stay: %s" % (str(error) or "too little memory"))
         return
     broker.subscriptions.forget_routes()
     recheck.every_session(broker)
     try:
-        if broker._log_mask & _NOTICE:
-            broker.log(_NOTICE, "Read %s: %d rules." % (", ".join(acl.files), acl.count))
+        if broker._log_mask & NOTICE:
+            broker.log(NOTICE, "Read %s: %d rules." % (", ".join(acl.files), acl.count))
     except MemoryError:
         pass  # they were replaced
 

@@ -1,9 +1,7 @@
 # client_id.py - use_username_as_clientid and clientid_prefixes: which client id a client has, and
 # whether it may have it. Loaded on demand, where one of them is set; owns nothing. Control plane:
 # may allocate.
-from slotmq.platform.runtime import const
-
-_REFUSE_USER = const(0x0587)  # a refusal, as in protocol/connect.py
+from slotmq.constants import REFUSE_USER
 
 
 def handle(broker, conn, fields):
@@ -18,10 +16,10 @@ def handle(broker, conn, fields):
         if not name or not name[1] or is_other:
             fields.client_id = None
             fields.why = b"no user name for its client id"
-            return _REFUSE_USER
+            return REFUSE_USER
     client_id = fields.read(fields.client_id)
     client_id = client_id or option(conn, "auto_id_prefix", settings.auto_id_prefix)
     if not client_id.startswith(settings.clientid_prefixes):
         fields.why = b"clientid_prefixes"
-        return _REFUSE_USER
+        return REFUSE_USER
     return 0

@@ -2,11 +2,9 @@
 # read: if a rule with `read`, `readwrite` or `subscribe` has topics in common with the filter, and
 # no denial before it covers all of these. So a filter that is partly readable is granted, and only
 # what is readable is delivered. Loaded on demand, with SUBSCRIBE; owns nothing; allocates.
-from slotmq.platform.runtime import const
+from slotmq.constants import PROGRAM, UNKNOWN
 
-_UNKNOWN = const(0xFFFE)
-_PROGRAM = const(0xFFFC)
-_READ_OR_SUBSCRIBE = const(5)
+_READ_OR_SUBSCRIBE = 5
 _PLUS = b"+"
 _HASH = b"#"
 
@@ -14,11 +12,11 @@ _HASH = b"#"
 def may_subscribe(acl, session, topic_filter):
     owners = acl.owners
     user = owners.user[session]
-    if user == _PROGRAM:
+    if user == PROGRAM:
         return True
     wanted = topic_filter.split(b"/")
     denials = []
-    if user != _UNKNOWN:
+    if user != UNKNOWN:
         if _search(acl, acl.base + min(user, acl.rows - 2), -1, wanted, denials):
             return True
     if owners.is_odd[session]:

@@ -11,60 +11,47 @@
 import hashlib
 
 from slotmq.access.pbkdf2 import advance, begin, hmac, same
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.constants import (JOB_CONN, JOB_REST, JOB_WORK, NEW, NONE, REFUSE_BUSY, REFUSE_LOGIN,
+    REFUSE_USER, SALT, STORED, VERIFIED, VERIFYING)
+from slotmq.platform.runtime import MICROPYTHON
 
 if not MICROPYTHON:
     from slotmq.access import mosquitto_cpython
 
-_NONE = const(0xFFFF)
-_NEW = const(1)
-_VERIFYING = const(6)
-_SALT = const(0)
-_STORED = const(1)
-_VERIFIED = const(3)
 DEFAULTS = {"login_delay_max": 8}  # of settings that only this file reads; seconds
 # The three parts of Users' table of failures: addresses, users, wrong passwords
-_OF_ADDRESS = const(0)
-_OF_USER = const(1)
-_OF_WRONG = const(2)
-_ROW_KEY = const(8)  # bytes
+_OF_ADDRESS, _OF_USER, _OF_WRONG = range(3)
+_ROW_KEY = 8  # bytes
 # Tenths of a second. A user waits 1 s after a failure, twice as long after each further one, up to
 # login_delay_max; but only at addresses with failures, so that nobody is delayed by guesses from
 # elsewhere. The address itself does not wait, since many clients may share it. A minute later this
 # is forgotten.
-_FIRST_WAIT = const(5)
-_LONGEST_WAIT = const(600)
-_FORGET = const(600)
-_DOUBLINGS = const(9)
-# Refusals, as in protocol/connect.py
-_REFUSE_BUSY = const(0x0389)
-_REFUSE_LOGIN = const(0x0486)
-_REFUSE_USER = const(0x0587)
+_FIRST_WAIT = 5
+_LONGEST_WAIT = 600
+_FORGET = 600
+_DOUBLINGS = 9
 # Fields of a row of Users.waiting
-_JOB_CONN = const(0)
-_JOB_REST = const(2)
-_JOB_NAME = const(3)
-_JOB_PASSWORD = const(4)
-_JOB_WORK = const(5)
-_JOB_ADDRESS = const(6)
-_JOB_ROUND = const(7)
+_JOB_NAME = 3
+_JOB_PASSWORD = 4
+_JOB_ADDRESS = 6
+_JOB_ROUND = 7
 
 
 def check(broker, conn, fields):
     """0: the client may come in as far as the file says; -1: it waits; else a refusal."""
     users = broker.users
-    users.of_conn[conn] = _NONE
+    users.of_conn[conn] = NONE
     if fields.user_name is None:
         if broker.conns.option(conn, "allow_anonymous", broker.settings.allow_anonymous):
             return 0
         fields.why = b"no user name"
-        return _REFUSE_USER
+        return REFUSE_USER
     name = fields.read(fields.user_name)
     password = fields.read(fields.password)
     if not password:
         fields.why = b"no password"
         users.refused += 1
-        return _REFUSE_LOGIN
+        return REFUSE_LOGIN
     slot = users.find(name)
     right = _known(users, name, password)
     if right:
@@ -73,14 +60,14 @@ def check(broker, conn, fields):
         return 0
     if right is False:
         users.refused += 1
-        fields.why = b"unknown user" if slot == _NONE else b"wrong password"
+        fields.why = b"unknown user" if slot == NONE else b"wrong password"
         _add(users, broker.now, _OF_WRONG, users.seal(name, password), 0)  # the newest again
-        return _REFUSE_LOGIN
+        return REFUSE_LOGIN
     fields.why = must_wait(broker, conn, name)
     if fields.why:
-        return _REFUSE_BUSY
+        return REFUSE_BUSY
     _wait_in_line(users, [conn, b"", 0, name, password, None, _address(broker, conn), 0])
-    broker.conns.state[conn] = _VERIFYING
+    broker.conns.state[conn] = VERIFYING
     broker.turn_soon = 1
     return -1
 
@@ -99,7 +86,7 @@ def _known(users, name, password):
     digest = users.seal(name, password)
     slot = users.find(name)
     # An unknown user costs the same.
-    if same(digest, users.field(slot, _VERIFIED) if slot != _NONE else users.secret):
+    if same(digest, users.field(slot, VERIFIED) if slot != NONE else users.secret):
         return True
     return None if _row(users, _OF_WRONG, digest) < 0 else False
 
@@ -112,17 +99,17 @@ def step(broker):
     if job is None:
         return None
     broker.turn_soon = 1
-    conn = job[_JOB_CONN]
-    if job[_JOB_WORK] is None and not _wait(broker, conn, job[_JOB_NAME]):
+    conn = job[JOB_CONN]
+    if job[JOB_WORK] is None and not _wait(broker, conn, job[_JOB_NAME]):
         if _known(users, job[_JOB_NAME], job[_JOB_PASSWORD]) is None:
-            job[_JOB_WORK] = _begin(users, job)
-    if job[_JOB_WORK]:
-        key = advance(job[_JOB_WORK])
+            job[JOB_WORK] = _begin(users, job)
+    if job[JOB_WORK]:
+        key = advance(job[JOB_WORK])
         if key is None:
             return None
         _decide(broker, job, key)
     users.waiting.remove(job)
-    broker.conns.state[conn] = _NEW
+    broker.conns.state[conn] = NEW
     return job
 
 
@@ -130,9 +117,9 @@ def _chosen(broker):
     # The first one. What came behind its CONNECT must find a buffer if it ends in a cut packet.
     conns = broker.conns
     for job in broker.users.waiting:
-        if conns.state[job[_JOB_CONN]] != _VERIFYING:
+        if conns.state[job[JOB_CONN]] != VERIFYING:
             continue  # it has ended
-        if job[_JOB_REST] <= conns.tail_bytes or conns.reassembly[3]:
+        if job[JOB_REST] <= conns.tail_bytes or conns.reassembly[3]:
             return job
     return None
 
@@ -142,8 +129,8 @@ def _begin(users, job):
     password = job[_JOB_PASSWORD]
     slot = users.find(job[_JOB_NAME])
     alike, count, salt, _ = users.made_up(job[_JOB_NAME])  # for each name, also a known one
-    if slot != _NONE:
-        count, salt = users.iterations[slot], users.field(slot, _SALT, users.salt_bytes[slot])
+    if slot != NONE:
+        count, salt = users.iterations[slot], users.field(slot, SALT, users.salt_bytes[slot])
         alike, salt = slot, None if slot in users.foreign else salt
     if alike in users.foreign:
         return mosquitto_cpython.begin(users.foreign[alike], password, salt)
@@ -158,12 +145,12 @@ def _decide(broker, job, key):
         right = same(key, users.foreign[slot].key)
     else:
         stored = hashlib.sha256(hmac(key, b"Client Key")).digest()
-        right = same(stored, users.field(slot, _STORED) if slot != _NONE else users.secret)
+        right = same(stored, users.field(slot, STORED) if slot != NONE else users.secret)
     digest = users.seal(name, job[_JOB_PASSWORD])
     if right:
         users.set_verified(slot, digest)
     else:
-        punish(broker, job[_JOB_CONN], name)
+        punish(broker, job[JOB_CONN], name)
         _add(users, broker.now, _OF_WRONG, digest, 0)
 
 

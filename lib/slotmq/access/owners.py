@@ -7,14 +7,10 @@
 #
 # The user of a client is the user name of its CONNECT, whoever has verified it; an empty one
 # counts as none. An older journal does not know the user of a session.
+from slotmq.constants import ANONYMOUS, NONE, PROGRAM, UNKNOWN
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import u16
-from slotmq.platform.runtime import MICROPYTHON, const
-
-_NONE = const(0xFFFF)  # as an answer of add() and take(): no slot is free
-_UNKNOWN = const(0xFFFE)  # the journal did not say
-_ANONYMOUS = const(0xFFFD)  # no user name
-_PROGRAM = const(0xFFFC)  # a client of the surrounding program, without a user name
+from slotmq.platform.runtime import MICROPYTHON
 
 
 def make(broker):
@@ -41,7 +37,7 @@ class Owners:
         self.refs = u16(n)
         self.user = u16(limits.sessions)
         for session in range(limits.sessions):
-            self.user[session] = _UNKNOWN
+            self.user[session] = UNKNOWN
         # 1: client id or user name has + or #, so no pattern rule counts
         self.is_odd = bytearray(limits.sessions)
         self.most = limits.client_id_bytes  # of a name
@@ -55,7 +51,7 @@ class Owners:
                 self.drop_unused()
             if None not in names or len(name) > self.most:
                 self.refused += 1
-                return _NONE
+                return NONE
             names[names.index(None)] = name
         return names.index(name)
 
@@ -74,10 +70,10 @@ class Owners:
         users = broker.users
         if users and not (fields.trusted or fields.user or broker.may_connect):
             # A listener without a password_file has not checked the name.
-            name = name if users.of_conn[conn] != _NONE else None
+            name = name if users.of_conn[conn] != NONE else None
         if name:
             return self.add(name)
-        return _PROGRAM if fields.trusted else _ANONYMOUS
+        return PROGRAM if fields.trusted else ANONYMOUS
 
     def set(self, session, user, client_id):
         """From now on the session is this user's; -> was it not before?"""
@@ -95,7 +91,7 @@ class Owners:
         user = self.user[session]
         if user < self.slots:
             self.refs[user] -= 1
-        self.user[session] = _UNKNOWN
+        self.user[session] = UNKNOWN
 
     def name(self, session):
         """The name of the session's user as bytes; None: it has none."""

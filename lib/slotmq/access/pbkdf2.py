@@ -8,11 +8,9 @@
 # Owns nothing. Allocates: for CONNECT and AUTH only.
 import hashlib
 
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_LAST_U = const(2)
-_SUM = const(3)
-_ITERATIONS_LEFT = const(4)
+_LAST_U, _SUM, _ITERATIONS_LEFT = range(2, 5)
 # Iterations of a slice. On an emulated RP2040 its turn takes some 700,000 cycles, 6 ms; one with a
 # collection stays below 50 ms (host_tests/board/test_login_cycles.py).
 _SLICE = 10 if MICROPYTHON else 512

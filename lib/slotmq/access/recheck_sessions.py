@@ -4,29 +4,23 @@
 # Queued messages are dropped. Of those that were sent, QoS 1 is dropped and QoS 2 goes on without
 # its message: PUBREL follows, so that the handshake ends and the packet id becomes free. While
 # the client is connected it has these already, and acknowledges them: they stay.
+from slotmq.constants import DROPPED, NONE, QUEUED, RELEASED, SENT_2
 from slotmq.fast import acked, finish
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
-_QUEUED = const(0)
-_SENT_2 = const(2)
-_RELEASED = const(3)
-_DROPPED = const(4)
 
 
 def every_session(broker):
     for session in range(broker.sessions.slots):
         if broker.sessions.used(session):
-            handle(broker, session, broker.sessions.conn[session] != _NONE)
+            handle(broker, session, broker.sessions.conn[session] != NONE)
 
 
 def handle(broker, session, is_connected):
     """Look through the deliveries of a session. is_connected: for longer than this CONNECT."""
     deliveries = broker.deliveries
     entry = broker.sessions.head[session]
-    while entry != _NONE:
+    while entry != NONE:
         after = deliveries.next[entry]
-        if not (is_connected and deliveries.state[entry] != _QUEUED):
+        if not (is_connected and deliveries.state[entry] != QUEUED):
             _look_at(broker, session, entry)
         entry = after
 
@@ -34,7 +28,7 @@ def handle(broker, session, is_connected):
 def _look_at(broker, session, entry):
     deliveries = broker.deliveries
     state = deliveries.state[entry]
-    if state == _RELEASED:
+    if state == RELEASED:
         return
     if not broker.acl.may_read(session, deliveries.msg[entry]):
         drop(broker, session, entry)
@@ -44,12 +38,12 @@ def drop(broker, session, entry):
     """Drop the message of a delivery, which is not released yet."""
     deliveries = broker.deliveries
     state = deliveries.state[entry]
-    broker.stats[_DROPPED] += 1
-    if state == _QUEUED and deliveries.may_be_known(entry):  # the journal does not know
-        deliveries.state[entry] = state = _SENT_2
+    broker.stats[DROPPED] += 1
+    if state == QUEUED and deliveries.may_be_known(entry):  # the journal does not know
+        deliveries.state[entry] = state = SENT_2
         broker.sessions.queued[session] -= 1
         broker.sessions.inflight[session] += 1
-    if state == _SENT_2:
-        acked(broker.tables, session, entry + 1, _SENT_2)
+    if state == SENT_2:
+        acked(broker.tables, session, entry + 1, SENT_2)
     else:
         finish(broker.tables, entry)

@@ -9,12 +9,11 @@
 # user name, has the first list. On a board all listeners have the same rules. Does not allocate
 # after construction.
 from slotmq.access.acl import Acl
-from slotmq.platform.runtime import const
+from slotmq.constants import NONE
 
-_NONE = const(0xFFFF)
-_UNKNOWN_LIST = const(0xFF)
-_OPEN = const(0xFE)  # its listener has no rules
-_MOST_LISTS = const(0xFD)
+_UNKNOWN_LIST = 0xFF
+_OPEN = 0xFE  # its listener has no rules
+_MOST_LISTS = 0xFD
 
 
 def chosen(settings, one):
@@ -41,7 +40,7 @@ class RulesOfListeners(Acl):
         """Owners.set(), for a client that comes, or from the journal."""
         conn = self.broker.sessions.conn[session]
         number = _UNKNOWN_LIST
-        if conn != _NONE:
+        if conn != NONE:
             path = self.broker.conns.option(conn, "acl_file", self.files[0])
             number = self.files.index(path) if path else _OPEN
         is_new = self.of[session] != number

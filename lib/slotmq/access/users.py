@@ -20,20 +20,13 @@ import hashlib
 import os
 
 from slotmq.access import pbkdf2
+from slotmq.constants import (BYTES_IN, JOB_CONN, JOB_REST, KEY, NONE, PACKETS_IN, USER_BYTES,
+    VERIFIED)
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_PACKETS_IN = const(0)  # of Broker.stats
-_BYTES_IN = const(5)
-_KEY = const(32)  # bytes
-_USER_BYTES = const(128)
-_VERIFIED = const(3)
-_FAILURES = const(8)  # rows of each third of the table, at least
-_JOB_CONN = const(0)
-_JOB_DATA = const(1)
-_JOB_REST = const(2)
+_FAILURES = 8  # rows of each third of the table, at least
+_JOB_DATA = 1
 
 
 class Users:
@@ -44,13 +37,13 @@ class Users:
         self.slot_of = {}  # name: slot
         self.iterations = i32(n)
         self.salt_bytes = bytearray(n)
-        self.keys = bytearray(n * _USER_BYTES)
+        self.keys = bytearray(n * USER_BYTES)
         self.foreign = {}  # slot: a user of mosquitto_passwd
-        self.secret = os.urandom(_KEY)
+        self.secret = os.urandom(KEY)
         self.salts = b""  # the file's secret, or one of its keys, so that it is the same after a
         # restart; a reload leaves it: users keep their salts then, too
-        self.usual = _NONE  # the slot whose line costs what most of them cost
-        self.of_conn = u16(limits.connections + 1, _NONE)  # the user of each connection
+        self.usual = NONE  # the slot whose line costs what most of them cost
+        self.of_conn = u16(limits.connections + 1, NONE)  # the user of each connection
         self.waiting = []
         self.logged = [0, 0]  # for status/log_reasons.py: since when, how many lines about logins
         n = 3 * max(_FAILURES, limits.connections)
@@ -71,17 +64,17 @@ class Users:
         with heap.lifted:
             job = self.login(broker).step(broker) if self.waiting else None
         if job:
-            receive(broker, job[_JOB_CONN], job[_JOB_DATA], 0, len(job[_JOB_DATA]))
+            receive(broker, job[JOB_CONN], job[_JOB_DATA], 0, len(job[_JOB_DATA]))
 
     def count(self):
         return len(self.slot_of)
 
     def find(self, name):
         """The user's slot, or NONE."""
-        return self.slot_of.get(name, _NONE)
+        return self.slot_of.get(name, NONE)
 
-    def field(self, slot, k, size=_KEY):
-        at = slot * _USER_BYTES + k * _KEY
+    def field(self, slot, k, size=KEY):
+        at = slot * USER_BYTES + k * KEY
         return bytes(self.keys[at : at + size])
 
     def seal(self, name, password):
@@ -89,8 +82,8 @@ class Users:
         return hashlib.sha256(self.secret + name + b"\0" + password).digest()
 
     def set_verified(self, slot, digest):
-        at = slot * _USER_BYTES + _VERIFIED * _KEY
-        self.keys[at : at + _KEY] = digest
+        at = slot * USER_BYTES + VERIFIED * KEY
+        self.keys[at : at + KEY] = digest
 
     def made_up(self, name):
         """For an unknown name: (slot of a usual user or NONE, iterations, salt, a secret). For
@@ -98,26 +91,26 @@ class Users:
         what the one user with many iterations costs."""
         made = pbkdf2.hmac(self.salts, name)
         slot = self.usual
-        if slot == _NONE:
-            return _NONE, 4096, made[:16], self.secret
+        if slot == NONE:
+            return NONE, 4096, made[:16], self.secret
         return slot, self.iterations[slot], made[: self.salt_bytes[slot]], self.secret
 
     def hold(self, conn, buf, at, end, stats, n):
         """Store bytes of a connection whose CONNECT waits. n: how many of them it has; it will be
         handled, and counted, again."""
         if n:
-            stats[_PACKETS_IN] -= 1
-            stats[_BYTES_IN] -= n
+            stats[PACKETS_IN] -= 1
+            stats[BYTES_IN] -= n
         with heap.lifted:
             for job in self.waiting:
-                if job[_JOB_CONN] == conn:
+                if job[JOB_CONN] == conn:
                     job[_JOB_DATA] += bytes(buf[at:end])
-                    job[_JOB_REST] += end - at - n
+                    job[JOB_REST] += end - at - n
 
     def forget(self, conn):
         """The connection has ended."""
-        self.of_conn[conn] = _NONE
+        self.of_conn[conn] = NONE
         for job in self.waiting:
-            if job[_JOB_CONN] == conn:
+            if job[JOB_CONN] == conn:
                 self.waiting.remove(job)
                 return

@@ -14,18 +14,11 @@
 import binascii
 
 from slotmq.access.pbkdf2 import hmac
+from slotmq.constants import (CONNECTED, FIVE, JOB_WORK, KEY, NONE, NOTICE, UNAUTHORIZED,
+    USER_BYTES, WARNING)
 from slotmq.fast import copy
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_NONE = const(0xFFFF)
-_KEY = const(32)
-_USER_BYTES = const(128)
-_WARNING = const(2)
-_NOTICE = const(4)
-_CONNECTED = const(2)
-_FIVE = const(4)
-_UNAUTHORIZED = const(0x87)
-_JOB_WORK = const(5)  # of a row of Users.waiting
 _OURS = "name:iterations (4096 or more):salt:StoredKey:ServerKey, as `slotmq passwd` writes it"
 
 
@@ -106,11 +99,11 @@ def _keys(count, salt, stored, server):
     return iterations, decoded(salt, 8), decoded(stored), decoded(server)
 
 
-def decoded(text, least=_KEY):
+def decoded(text, least=KEY):
     """The bytes of a text in base64; ValueError."""
     raw = binascii.a2b_base64(text)
     # a2b takes what is no base64
-    if binascii.b2a_base64(raw)[:-1] != text or not least <= len(raw) <= _KEY:
+    if binascii.b2a_base64(raw)[:-1] != text or not least <= len(raw) <= KEY:
         raise ValueError
     return raw
 
@@ -124,10 +117,10 @@ def _replace(users, rows, salts):
     free = [slot for slot in range(users.slots) if slot not in used]
     foreign = {}
     new = []  # slot, row, ...
-    nothing = bytes(_USER_BYTES)
+    nothing = bytes(USER_BYTES)
     for row in rows:
-        slot = slot_of.get(row[0], _NONE)
-        if slot == _NONE:
+        slot = slot_of.get(row[0], NONE)
+        if slot == NONE:
             slot = slot_of[row[0]] = free.pop(0)
             new += (slot, row)
         elif _differs(users, slot, row):
@@ -156,7 +149,7 @@ def _usual(slot_of, rows):
         kind = row[1].kinship() if len(row) == 2 else (row[1], len(row[2]))
         kinds.setdefault(kind, []).append(row[0])
     names = sorted(kinds.values(), key=lambda names: (-len(names), names[0]))
-    return slot_of[names[0][0]] if names else _NONE
+    return slot_of[names[0][0]] if names else NONE
 
 
 def _differs(users, slot, row):
@@ -167,16 +160,16 @@ def _differs(users, slot, row):
 
 
 def _put(users, slot, row, nothing):
-    at = slot * _USER_BYTES
-    copy(users.keys, at, nothing, 0, _USER_BYTES)  # no password is verified any more
+    at = slot * USER_BYTES
+    copy(users.keys, at, nothing, 0, USER_BYTES)  # no password is verified any more
     users.iterations[slot] = 4096
     users.salt_bytes[slot] = 16
     if len(row) > 2:
         users.iterations[slot] = row[1]
         users.salt_bytes[slot] = len(row[2])
         copy(users.keys, at, row[2], 0, len(row[2]))
-        copy(users.keys, at + _KEY, row[3], 0, _KEY)
-        copy(users.keys, at + 2 * _KEY, row[4], 0, _KEY)
+        copy(users.keys, at + KEY, row[3], 0, KEY)
+        copy(users.keys, at + 2 * KEY, row[4], 0, KEY)
 
 
 def reload(broker, log):
@@ -190,28 +183,28 @@ def reload(broker, log):
     try:
         changed = load(users, path)
     except (OSError, ValueError) as error:
-        log(_WARNING, "The users stay as they are: %s." % error)
+        log(WARNING, "The users stay as they are: %s." % error)
         return
     # A password that was wrong may be right now; what is being computed begins again.
     for i in range(len(users.failure_keys)):
         users.failure_keys[i] = 0
     for job in users.waiting:
-        job[_JOB_WORK] = None
+        job[JOB_WORK] = None
     conns = broker.conns
     ended = 0
     for conn in range(conns.top):
-        if conns.state[conn] not in (_CONNECTED, _FIVE) or conns.source[conn] is None:
+        if conns.state[conn] not in (CONNECTED, FIVE) or conns.source[conn] is None:
             continue
         slot = users.of_conn[conn]
         may_stay = conns.option(conn, "allow_anonymous", broker.settings.allow_anonymous)
         # Of a listener without users, a hook let them in.
         may_stay = may_stay or not conns.option(conn, "password_file", 1)
-        anonymous = slot == _NONE and conn not in by_hook
+        anonymous = slot == NONE and conn not in by_hook
         if slot in changed or anonymous and not may_stay:
-            broker.end(conn, _UNAUTHORIZED)
+            broker.end(conn, UNAUTHORIZED)
             ended += 1
     try:
         what = path, users.count(), ended
-        log(_NOTICE, "Read %s: %d users; %d clients were disconnected." % what)
+        log(NOTICE, "Read %s: %d users; %d clients were disconnected." % what)
     except MemoryError:
         pass  # they were taken

@@ -10,11 +10,10 @@ import os
 import sys
 
 from slotmq.config.settings import ConfError, Settings
+from slotmq.constants import ERROR
 from slotmq.platform import log
 from slotmq.platform.ondemand import borrow
-from slotmq.platform.runtime import const
 
-_ERROR = const(1)
 refused: list = []  # why main() did not start, for its caller
 # Orders and the methods of Broker that obey them. At the end of the stream nobody is left to send
 # orders, and the broker stops.
@@ -95,7 +94,7 @@ class App:
             try:
                 act()
             except (MemoryError, OSError) as error:
-                log.write(_ERROR, "Not done: %s" % error)
+                log.write(ERROR, "Not done: %s" % error)
 
     def reload(self):
         if self.conf:

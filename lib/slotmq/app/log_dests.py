@@ -3,14 +3,14 @@
 import sys
 
 from slotmq.platform import log
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     private = open
 else:
     from slotmq.platform.filesystem_cpython import private
 
-_ALL_TYPES = const(127)
+_ALL_TYPES = 127
 
 
 def start(broker, mask):

@@ -14,29 +14,23 @@ import slotmq
 from slotmq import app as program
 from slotmq.broker import Broker
 from slotmq.config.settings import ConfError
+from slotmq.constants import WARNING
 from slotmq.platform import ondemand
 from slotmq.platform.ondemand import borrow
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_WARNING = const(2)
-_PORT = const(1883)
+_PORT = 1883
 # One text, and indexes of its words: MicroPython would intern each short text for ever.
 _OPTIONS = "-v --orders -c -p --host --board --pid"
-_VERBOSE = const(0)
-_TAKES_ORDERS = const(1)
-_CONF = const(2)
-_ON_PORT = const(3)
-_HOST = const(4)
-_BOARD = const(5)
-_PID = const(6)
+_VERBOSE, _TAKES_ORDERS, _CONF, _ON_PORT, _HOST, _BOARD, _PID = range(7)
 # Where to listen if nothing is configured, and if a listener has no address; IPv6 if there is one.
 _LOOPBACK = ("127.0.0.1", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 # Bytes of heap that must stay free beside the tables, for sockets, CONNECT, SUBSCRIBE, orders;
 # about 5 KB more are free when the start is unloaded.
-_SPARE = const(9600)
-_SPARE_WITH_JOURNAL = const(17920)  # the code that replays a journal needs more
-_THRESHOLD = const(2048)  # bytes allocated until the next collection
+_SPARE = 9600
+_SPARE_WITH_JOURNAL = 17920  # the code that replays a journal needs more
+_THRESHOLD = 2048  # bytes allocated until the next collection
 # Objects that are made once, at the start
 _MADE = """broker broker.conns broker.sessions broker.sessions.names broker.subscriptions
 broker.subscriptions.routes broker.messages broker.messages.arena broker.deliveries
@@ -112,7 +106,7 @@ def _start(app, argv):
     app.broker.on_reload = app.reload
     borrow("app.log_dests", "start", app.broker, app.verbose)
     for text in warnings:
-        app.broker.log(_WARNING, text)
+        app.broker.log(WARNING, text)
     where = []
     try:
         # Before the journal: where the address is taken, another broker may use that journal.
@@ -122,7 +116,7 @@ def _start(app, argv):
         raise MemoryError(text)
     _write_pid(app, lines, options)
     for text in borrow("config.policies", "warnings", app.settings, listeners):
-        app.broker.log(_WARNING, text)
+        app.broker.log(WARNING, text)
     if _TAKES_ORDERS in options:
         stdin = sys.stdin.buffer
         app.broker.loop.watch(getattr(stdin, "raw", stdin), app.obey)

@@ -6,41 +6,18 @@
 # that map topics (bridge/mapping.py), before finish_turn and the loop's close. Allocates when
 # something happens, not for each turn.
 from slotmq.bridge.link import Bridge
+from slotmq.constants import (BODY, BYTES_IN, DOLLAR, DROPPED, EMFILE, END, ENDING, FAILURE, FLAGS,
+    LINGERING, LOST, MALFORMED, NEW, NONE, NOTICE, PACKET_ID, PUBACK, PUBLISH_TYPE, PUBREC, SERVED,
+    SOON, START, TOO_BIG, TOPIC_LEN, TOTAL, TYPE)
 from slotmq.delivery.outgoing import put_ack
 from slotmq.fast import topic_matches
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 from slotmq.protocol.dispatch import receive
 
 if not MICROPYTHON:
     from slotmq.bridge.mapping_cpython import Polled
 
-_NONE = const(0xFFFF)
-_TYPE = const(0)
-_FLAGS = const(1)
-_PACKET_ID = const(6)
-_TOPIC_LEN = const(8)
-_DROPPED = const(4)
-_PUBACK = const(0x40)
-_PUBREC = const(0x50)
-_PUBLISH_TYPE = const(3)
-_MALFORMED = const(2)
-_TOO_BIG = const(4)
-_BYTES_IN = const(5)
-_START = const(2)
-_BODY = const(3)
-_END = const(4)
-_TOTAL = const(5)
-_FAILURE = const(0x80)
-_NEW = const(1)  # states of a connection
-_ENDING = const(3)
-_LINGERING = const(5)
-_NOTICE = const(4)
-_LOST = const(9)
-_SOON = const(10)  # tenths of a second
-_EMFILE = const(24)
-_DOLLAR = const(36)
-_SERVED = const(3)  # of Connections.counts
 # Results that are no DISCONNECT of a client: a timeout, the end, RETAIN and QoS not supported
 _OF_SERVERS = (8, 10, 0x9A, 0x9B)
 
@@ -49,9 +26,9 @@ class Skip:
     """A PUBLISH that is skipped while it comes."""
 
     def __init__(self, pkt):
-        self.size = self.left = pkt[_TOTAL]
-        self.qos = pkt[_FLAGS] >> 1 & 3
-        self._at = pkt[_START] - pkt[_BODY]  # how far the next byte is behind the fixed header
+        self.size = self.left = pkt[TOTAL]
+        self.qos = pkt[FLAGS] >> 1 & 3
+        self._at = pkt[START] - pkt[BODY]  # how far the next byte is behind the fixed header
         self._next = 0  # the same of the next byte that is needed
         self._bytes = bytearray()  # the topic's length, the packet id
 
@@ -95,9 +72,9 @@ class Bridges:
         limits = self.broker.limits
         topics = sum([len(each.options.topics) for each in self.every])
         if len(self.every) >= limits.bridges:
-            raise OSError(_EMFILE, "full: limit bridges")
+            raise OSError(EMFILE, "full: limit bridges")
         if topics + len(options.topics) > limits.bridge_topics:
-            raise OSError(_EMFILE, "full: limit bridge_topics")
+            raise OSError(EMFILE, "full: limit bridge_topics")
         one = Bridge(self, options)
         if [each for each in self.every if each.local_id == one.local_id]:
             raise ValueError("a local client id that no other bridge has")
@@ -107,7 +84,7 @@ class Bridges:
 
     def used(self, session):
         """Is this the session of a bridge?"""
-        return session != _NONE and session in [each.session for each in self.every]
+        return session != NONE and session in [each.session for each in self.every]
 
     def count(self):
         """How many slots of connections bridges hold that are not connected."""
@@ -136,7 +113,7 @@ class Bridges:
         """May this come over the connection? Of another broker, a topic with $ only where one that
         comes in names it."""
         bridge = self._of(conn)
-        if not bridge or buf[topic] != _DOLLAR:
+        if not bridge or buf[topic] != DOLLAR:
             return True
         ins = [each.filters[0] for each in bridge.ins]
         return any([topic_matches(name, 0, len(name), buf, topic, n) for name in ins])
@@ -148,26 +125,26 @@ class Bridges:
         not."""
         bridge = self._of(conn)
         if not bridge:
-            return self._inner(conn)[pkt[_TYPE]](broker, conn, pkt, buf)
+            return self._inner(conn)[pkt[TYPE]](broker, conn, pkt, buf)
         with heap.lifted:
             return bridge.handle(pkt, buf)
 
     def _inner(self, conn):
         conns = self.broker.conns
-        if conns.state[conn] == _NEW:
+        if conns.state[conn] == NEW:
             return self.inner_first
         return self.inner_5 if conns.level[conn] == 5 else self.inner_handlers
 
     def acknowledged(self, broker, conn, pkt, buf):
         """PUBACK, PUBREC of version 5: with such a reason code the other broker has refused it."""
-        at = pkt[_BODY] + 2
-        bridge = self._of(conn) if at < pkt[_END] and buf[at] >= _FAILURE else None
+        at = pkt[BODY] + 2
+        bridge = self._of(conn) if at < pkt[END] and buf[at] >= FAILURE else None
         if bridge:
-            broker.stats[_DROPPED] += 1
+            broker.stats[DROPPED] += 1
             with heap.lifted:
                 why = bridge.module("bridge.version5").reason(buf[at])
                 bridge.refuse("out/refused", "refused there (%s)" % why)
-        return self.inner_5[pkt[_TYPE]](broker, conn, pkt, buf)
+        return self.inner_5[pkt[TYPE]](broker, conn, pkt, buf)
 
     def goodbye(self, broker, conn, result):
         """DISCONNECT of version 5, unless only servers may send the reason code."""
@@ -215,15 +192,15 @@ class Bridges:
         broker = self.broker
         pkt = broker.pkt
         bridge = self._of(conn)
-        is_skipped = reason == _TOO_BIG and pkt[_TYPE] == _PUBLISH_TYPE
+        is_skipped = reason == TOO_BIG and pkt[TYPE] == PUBLISH_TYPE
         if not bridge or not is_skipped or not bridge.is_up():
             self._ended(bridge, conn, reason)
             return
-        at = pkt[_START]
+        at = pkt[START]
         conns = self.broker.conns
         is_cut = conns.buffered[conn]
         buf = conns.partial if is_cut else self.broker.rx
-        end = pkt[_END]
+        end = pkt[END]
         with heap.lifted:
             skip = self.slow[conn] = Skip(pkt)
             at += self._skip(conn, skip, buf, at, end)
@@ -236,10 +213,10 @@ class Bridges:
         number = broker.loop.errno
         broker.loop.errno = 0
         mask = broker._log_mask
-        if bridge and broker.conns.state[conn] not in (_ENDING, _LINGERING):
+        if bridge and broker.conns.state[conn] not in (ENDING, LINGERING):
             with heap.lifted:
                 bridge.ended(reason, number)
-            broker._log_mask = mask & ~_NOTICE
+            broker._log_mask = mask & ~NOTICE
         self.inner_end(conn, reason)
         broker._log_mask = mask
 
@@ -247,19 +224,19 @@ class Bridges:
         # -> how many bytes belong to the packet. At its end it is acknowledged.
         broker = self.broker
         n = skip.take(buf, at, end)
-        broker.stats[_BYTES_IN] += n
+        broker.stats[BYTES_IN] += n
         if skip.left:
             return n
         bridge = self._of(conn)
         del self.slow[conn]
         if bridge.echoes:
             self.slow[conn] = None
-        broker.stats[_DROPPED] += 1
+        broker.stats[DROPPED] += 1
         bridge.refuse("in/size", "a packet of %d bytes, limit max_packet" % skip.size)
         if skip.is_malformed():
-            self.inner_end(conn, _MALFORMED)
+            self.inner_end(conn, MALFORMED)
         elif skip.qos:
-            bridge.acknowledge(_PUBACK if skip.qos == 1 else _PUBREC, skip.packet_id())
+            bridge.acknowledge(PUBACK if skip.qos == 1 else PUBREC, skip.packet_id())
         return n
 
     # Before handlers
@@ -267,22 +244,22 @@ class Bridges:
     def publish(self, broker, conn, pkt, buf):
         """PUBLISH: drop what comes over a bridge with a topic that is too long. It would end a
         client, but the other broker would only send it again."""
-        qos = pkt[_FLAGS] >> 1 & 3
-        if pkt[_TOPIC_LEN] <= broker.limits.topic_bytes or qos == 3 or not self._of(conn):
-            return self._inner(conn)[pkt[_TYPE]](broker, conn, pkt, buf)
-        broker.stats[_DROPPED] += 1
+        qos = pkt[FLAGS] >> 1 & 3
+        if pkt[TOPIC_LEN] <= broker.limits.topic_bytes or qos == 3 or not self._of(conn):
+            return self._inner(conn)[pkt[TYPE]](broker, conn, pkt, buf)
+        broker.stats[DROPPED] += 1
         with heap.lifted:
-            text = "a topic of %d bytes, limit topic_bytes" % pkt[_TOPIC_LEN]
+            text = "a topic of %d bytes, limit topic_bytes" % pkt[TOPIC_LEN]
             self._of(conn).refuse("in/topic", text)
         if qos:
-            put_ack(broker, conn, _PUBACK if qos == 1 else _PUBREC, pkt[_PACKET_ID])
+            put_ack(broker, conn, PUBACK if qos == 1 else PUBREC, pkt[PACKET_ID])
         return 0
 
     def event(self, socket):
         """The socket of a probe has an event."""
         counts = self.broker.conns.counts
         for each in self.every:
-            counts[_SERVED] = each.conn
+            counts[SERVED] = each.conn
             if each.probe is socket:
                 each.probed()
                 return
@@ -296,16 +273,16 @@ class Bridges:
         heap.lift()
         counts = self.broker.conns.counts
         for each in self.every:
-            counts[_SERVED] = each.conn
+            counts[SERVED] = each.conn
             if self.broker.now >= each.wake or not each.is_up():
                 try:
                     each.step()
                 except MemoryError:  # a moment later there may be heap
-                    each.due = self.broker.now + _SOON
-                    self.broker.end(each.conn, _LOST)
+                    each.due = self.broker.now + SOON
+                    self.broker.end(each.conn, LOST)
             if each.is_mapped:
                 each.stream.go_on()
-        counts[_SERVED] = -1
+        counts[SERVED] = -1
         heap.drop()
 
     def close(self):

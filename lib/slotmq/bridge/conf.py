@@ -5,10 +5,9 @@
 # config/mosquitto_conf.py; MORE has the other keys; `=` before a key: another name of it. Kinds
 # that are not there are functions below.
 from slotmq.config.mosquitto_conf import Reader, bare
+from slotmq.constants import LINE
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 
-_LINE = const(20)  # bits of a line's number in its place
 KEYS = """\
 remote_clientid text
 local_clientid text
@@ -73,7 +72,7 @@ def take(reader, key, value):
         _check_path(value)
     if row[0] in _options().TLS.split() and _is_of_board(reader):
         ondemand.take("config.other_keys", 0).refuse(reader, key, _NO_TLS)
-    if key != "connection" and (not bridges or bridges[-1].at >> _LINE != reader.at >> _LINE):
+    if key != "connection" and (not bridges or bridges[-1].at >> LINE != reader.at >> LINE):
         raise ValueError("a connection above it in this file")
     try:
         if key == "connection":

@@ -2,48 +2,23 @@
 # and UNSUBSCRIBE with their answers; and which version of MQTT it speaks. Both sides of PUBLISH
 # and its acknowledgements look alike, so nothing else differs from a client. Loaded on demand;
 # owns nothing; `one` is the Bridge; allocates.
+from slotmq.constants import (ACCEPTED, BLOCKED, BODY, CLEAN, CONNACK_TYPE, CONNECTING,
+    DISCONNECT_TYPE, END, FAILURE, LOST, MALFORMED, NOTICE, NO_QOS, NO_RETAIN, OK, PASSWORD,
+    PROTOCOL, REFUSED, START, SUBACK, SUBACK_TYPE, TIMED_OUT, TOTAL, TYPE, UNSUBACK_TYPE,
+    USER_NAME, WARNING, WILL)
 from slotmq.embed.packets import field, packet_of
-from slotmq.platform.runtime import const
 
-_OK = const(0)
-_MALFORMED = const(2)
-_PROTOCOL = const(3)
-_REFUSED = const(5)
-_TIMED_OUT = const(8)
-_LOST = const(9)
-_ACCEPTED = const(15)
-_TYPE = const(0)
-_START = const(2)
-_BODY = const(3)
-_END = const(4)
-_TOTAL = const(5)
-_WARNING = const(2)
-_NOTICE = const(4)
-_CONNECTING = const(1)
-_BLOCKED = const(2)
-_SUBSCRIBE_BYTE = const(0x82)
-_SUBACK = const(0x90)
-_CONNACK_TYPE = const(2)
-_SUBACK_TYPE = const(9)
-_UNSUBACK_TYPE = const(11)
-_DISCONNECT_TYPE = const(14)
+_SUBSCRIBE_BYTE = 0x82
 # Flags of CONNECT
-_CLEAN = const(2)
-_STATE_WILL = const(4 | 8 | 32)  # with QoS 1, retained
-_WILL = const(4)
-_PASSWORD = const(64)
-_USER_NAME = const(128)
-_PRIVATE = const(0x80)  # in the protocol level: this client is a bridge
+_STATE_WILL = 4 | 8 | 32  # with QoS 1, retained
+_PRIVATE = 0x80  # in the protocol level: this client is a bridge
 # Codes of CONNACK, and of SUBACK
-_BAD_LEVEL = const(1)
-_BAD_VERSION = const(0x84)
-_NO_RETAIN = const(0x9A)
-_NO_QOS = const(0x9B)
-_FAILURE = const(0x80)
-_PACKET_LIMIT = const(0x27)  # a property of CONNACK
-_FIRST_ID = const(65500)  # of SUBSCRIBE: those of deliveries are lower
-_ANSWER = const(200)  # tenths of a second that SUBACKs may take
-_EARLY = const(20)  # tenths of a second from the first packet of TCP to the end
+_BAD_LEVEL = 1
+_BAD_VERSION = 0x84
+_PACKET_LIMIT = 0x27  # a property of CONNACK
+_FIRST_ID = 65500  # of SUBSCRIBE: those of deliveries are lower
+_ANSWER = 200  # tenths of a second that SUBACKs may take
+_EARLY = 20  # tenths of a second from the first packet of TCP to the end
 
 
 def speak(one, is_5):
@@ -58,7 +33,7 @@ def _speak_older(one):
     # The version was refused: at once again with 3.1.1, then as an ordinary client; False: that
     # was it. The attempt after a pause or a loss begins anew.
     if one.is_5:
-        one.log(_WARNING, "the other broker has no MQTT 5.0: 3.1.1")
+        one.log(WARNING, "the other broker has no MQTT 5.0: 3.1.1")
         speak(one, False)
     elif one.is_private:
         one.is_private = False
@@ -71,17 +46,17 @@ def _speak_older(one):
 def connect_packet(one):
     """The CONNECT with which it asks to be let in."""
     options = one.options
-    flags = _CLEAN if options.cleansession else 0
+    flags = CLEAN if options.cleansession else 0
     body = field(one.remote_id)
     if options.notifications and not options.notifications_local_only:
-        flags |= _WILL if one.is_simple else _STATE_WILL
+        flags |= WILL if one.is_simple else _STATE_WILL
         body += b"\0" if one.is_5 else b""
         body += field(one.state_topic.encode()) + field(b"0")
     if options.remote_username is not None:
-        flags |= _USER_NAME
+        flags |= USER_NAME
         body += field(options.remote_username.encode())
         if options.remote_password is not None:
-            flags |= _PASSWORD
+            flags |= PASSWORD
             body += field(options.remote_password.encode())
     is_old = options.bridge_protocol_version == "mqttv31"
     level = (3 if is_old else 5 if one.is_5 else 4) | (_PRIVATE if one.is_private else 0)
@@ -96,14 +71,14 @@ def connect_packet(one):
 def ended(one, reason, number):
     """Its connection ends: say why. number: the error of the socket, or 0."""
     broker = one.broker
-    if broker.log_mask & (_WARNING | _NOTICE):
+    if broker.log_mask & (WARNING | NOTICE):
         one.module("status.log_bridges").say_ended(one, reason, number)
     # Old brokers close at once where CONNECT has a version that they do not know; one end may be
     # that of the network. A proxy without a broker often closes later.
     conns = broker.conns
-    has_asked = one.state == _CONNECTING and conns.out[one.conn] != _BLOCKED
+    has_asked = one.state == CONNECTING and conns.out[one.conn] != BLOCKED
     at_once = broker.now - conns.opened[one.conn] < _EARLY
-    if has_asked and at_once and reason == _LOST and one.wants_5:
+    if has_asked and at_once and reason == LOST and one.wants_5:
         one.closed += 1
         if one.closed > 1:
             _speak_older(one)
@@ -111,37 +86,37 @@ def ended(one, reason, number):
 
 def handle(one, pkt, buf):
     """What only servers send; a result."""
-    kind = pkt[_TYPE]
-    if kind == _CONNACK_TYPE:
+    kind = pkt[TYPE]
+    if kind == CONNACK_TYPE:
         return _connack(one, pkt, buf)
-    if kind in (_SUBACK_TYPE, _UNSUBACK_TYPE):
+    if kind in (SUBACK_TYPE, UNSUBACK_TYPE):
         return _suback(one, pkt, buf)
-    if kind == _DISCONNECT_TYPE:
+    if kind == DISCONNECT_TYPE:
         return one.module("bridge.version5").left(one, pkt, buf)
-    return _PROTOCOL  # only clients may send it
+    return PROTOCOL  # only clients may send it
 
 
 def _connack(one, pkt, buf):
-    at = pkt[_BODY]
-    size = pkt[_TOTAL]
+    at = pkt[BODY]
+    size = pkt[TOTAL]
     one.why = "malformed CONNACK"
     if size < 4 or size > 4 and not one.is_5 or not one.broker.conns.is_empty(one.conn):
-        return _MALFORMED
+        return MALFORMED
     code = buf[at + 1]
     one.remote = {}
     if one.is_5:
         one.closed = 0
     if size > 4:
         try:
-            one.remote, at_end = one.module("bridge.version5").read(buf, at + 2, pkt[_END])
+            one.remote, at_end = one.module("bridge.version5").read(buf, at + 2, pkt[END])
         except ValueError:
-            return _MALFORMED
-        if at_end != pkt[_END]:
-            return _MALFORMED
+            return MALFORMED
+        if at_end != pkt[END]:
+            return MALFORMED
     elif one.is_5 and not code:
-        return _MALFORMED
+        return MALFORMED
     one.why = None
-    if code in (_NO_RETAIN, _NO_QOS) and not one.is_simple:
+    if code in (NO_RETAIN, NO_QOS) and not one.is_simple:
         # It is the will that it does not take: at once again, with a simple one.
         one.is_simple = one.is_soon = True
     elif code and not (code in (_BAD_LEVEL, _BAD_VERSION) and _speak_older(one)):
@@ -149,13 +124,13 @@ def _connack(one, pkt, buf):
             text = one.module("bridge.version5").reason(code, one.remote)
         else:
             text = one.module("status.log_bridges").return_code(one, code)
-        one.log(_WARNING, "refused by %s (%s)" % (one.where(), text))
+        one.log(WARNING, "refused by %s (%s)" % (one.where(), text))
     if code:
-        return _REFUSED
+        return REFUSED
     present = buf[at] & 1
     if one.options.bridge_protocol_version == "mqttv31" and not one.options.cleansession:
         present = 1  # 3.1 does not say it: what it may have kept counts as kept
-    return _ACCEPTED if one.up(present) else _REFUSED
+    return ACCEPTED if one.up(present) else REFUSED
 
 
 def ask(one):
@@ -173,7 +148,7 @@ def ask(one):
         if _is_too_large(one, packet):
             why = "packets of %d bytes" % len(packet)
         if why:
-            one.log(_WARNING, "the other broker has no %s: %r" % (why, name.decode()))
+            one.log(WARNING, "the other broker has no %s: %r" % (why, name.decode()))
             one.answered += 1
         elif one.put(packet):
             one.suback_due = broker.now + _ANSWER
@@ -182,38 +157,38 @@ def ask(one):
         one.asked += 1
     if one.answered < one.asked and broker.now >= one.suback_due:
         one.why = "no SUBACK or UNSUBACK in %d s" % (_ANSWER // 10)
-        broker.end(one.conn, _TIMED_OUT)
+        broker.end(one.conn, TIMED_OUT)
         return False
     if one.answered == one.asked:
         one.is_told = True
         one.tell(b"1")
         one.put(state_of(one, b"1"))
-        one.log(_NOTICE, "up, %s" % one.where())
+        one.log(NOTICE, "up, %s" % one.where())
     return True
 
 
 def _suback(one, pkt, buf):
-    at = pkt[_BODY]
-    end = pkt[_END]
-    first = buf[pkt[_START]]
+    at = pkt[BODY]
+    end = pkt[END]
+    first = buf[pkt[START]]
     if one.is_5:
         try:
             if one.module("bridge.version5").read(buf, at + 2, end)[1] != end - 1:
-                return _MALFORMED
+                return MALFORMED
         except ValueError:
-            return _MALFORMED
-    elif end - at != (3 if first == _SUBACK else 2):
-        return _MALFORMED
+            return MALFORMED
+    elif end - at != (3 if first == SUBACK else 2):
+        return MALFORMED
     index = (buf[at] << 8 | buf[at + 1]) - _FIRST_ID
     if not 0 <= index < one.asked:
-        return _PROTOCOL
+        return PROTOCOL
     one.answered += 1
     one.wake = 0
-    if first == _SUBACK and buf[end - 1] >= _FAILURE:
+    if first == SUBACK and buf[end - 1] >= FAILURE:
         text = one.requests[index][1].decode()
         why = " (%s)" % one.module("bridge.version5").reason(buf[end - 1]) if one.is_5 else ""
-        one.log(_WARNING, "the other broker does not grant %r%s" % (text, why))
-    return _OK
+        one.log(WARNING, "the other broker does not grant %r%s" % (text, why))
+    return OK
 
 
 def _is_too_large(one, packet):

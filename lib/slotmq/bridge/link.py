@@ -16,35 +16,23 @@
 # While it is CONNECTING the slot is NEW, as one that waits for CONNECT. The packets until it is
 # UP are in bridge/handshake.py; from then on everything is as for a client. Control plane:
 # allocates.
+from slotmq.constants import (BLOCKED, CONNECTED, CONNECTING, EMFILE, LEFT, NEW, NONE, NOTICE, OK,
+    PINGRESP_TYPE, REFUSED, TYPE, WARNING)
 from slotmq.delivery import lifecycle, routing
 from slotmq.delivery.outgoing import put_ack, space
 from slotmq.embed.packets import packet_of
 from slotmq.fast import copy
 from slotmq.platform import ondemand
 from slotmq.platform.dial import dial, find, noise
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_NEW = const(1)
-_CONNECTED = const(2)
-_BLOCKED = const(2)
-_LEFT = const(1)
-_REFUSED = const(5)
-_OK = const(0)
-_EMFILE = const(24)
-_TYPE = const(0)
-_PINGRESP_TYPE = const(13)
-_WARNING = const(2)
-_NOTICE = const(4)
-_POLL = const(1 | 4 | 16)  # for reading, for writing, for a reset
+_POLL = 1 | 4 | 16  # for reading, for writing, for a reset
 # Properties of CONNACK
-_SERVER_KEEP_ALIVE = const(0x13)
-_RETAIN_AVAILABLE = const(0x25)
-_PROBED = const(600)  # tenths of a second until the first address is tried
-_NEXT_ADDRESS = const(10)  # tenths of a second until the next address is tried
-_WAITING = const(0)
-_CONNECTING = const(1)
-_UP = const(2)
+_SERVER_KEEP_ALIVE = 0x13
+_RETAIN_AVAILABLE = 0x25
+_PROBED = 600  # tenths of a second until the first address is tried
+_NEXT_ADDRESS = 10  # tenths of a second until the next address is tried
+_WAITING = 0
+_UP = 2
 _TIMES = ("due", "suback_due", "busy", "pong", "next_probe", "began", "wake")
 _STATES = ("waiting", "connecting", "up")
 
@@ -67,7 +55,7 @@ class Bridge:
         more = [len(each.prefixes[1]) - len(each.prefixes[0]) for each in self.outs]
         self.growth = max(more + [0])  # bytes that a packet grows by on its way out, at most
         # Its place
-        self.conn = self.session = _NONE
+        self.conn = self.session = NONE
         self.is_held = False  # has it a slot without a session?
         self.stream = self
         self.host = None  # the name that is in the other broker's certificate
@@ -139,8 +127,8 @@ class Bridge:
         """Open the session, which is kept from now on whether or not there is a connection."""
         self._hold()
         broker = self.broker
-        if self.conn == _NONE:
-            raise OSError(_EMFILE, "full: limit connections")
+        if self.conn == NONE:
+            raise OSError(EMFILE, "full: limit connections")
         self.tell(b"0")
         if self.is_clean:
             return
@@ -149,11 +137,11 @@ class Bridge:
         is_open = self.module("bridge.session").enter(self)
         broker._log_mask = mask
         if not is_open:
-            broker.end(self.conn, _REFUSED)
+            broker.end(self.conn, REFUSED)
             self.is_held = False
-            raise OSError(_EMFILE, "full: limit connections, sessions, users")
+            raise OSError(EMFILE, "full: limit connections, sessions, users")
         lifecycle.detach(broker, self.conn)
-        broker.conns.state[self.conn] = _NEW
+        broker.conns.state[self.conn] = NEW
         self.is_held = True
 
     def _hold(self):
@@ -162,9 +150,9 @@ class Bridge:
         self.state = _WAITING
         self.stream = self
         self.conn = conn = broker.conns.take(self, broker.now)
-        if conn == _NONE:
+        if conn == NONE:
             return
-        broker.conns.quota[conn] = [_NONE, 1, 0, None]
+        broker.conns.quota[conn] = [NONE, 1, 0, None]
         broker.loop.of_stream[self] = conn
         self.is_held = True
 
@@ -174,15 +162,15 @@ class Bridge:
         """Called after each turn."""
         conns = self.broker.conns
         now = self.broker.now
-        if self.conn == _NONE or conns.stream[self.conn] is not self.stream:
+        if self.conn == NONE or conns.stream[self.conn] is not self.stream:
             self._lost()
-            if self.conn == _NONE:
+            if self.conn == NONE:
                 return
         if self.state == _WAITING:
             conns.opened[self.conn] = now  # it is not late
             if now >= self.due and self._wants():
                 self._dial()
-        elif conns.state[self.conn] == _CONNECTED:
+        elif conns.state[self.conn] == CONNECTED:
             self._keep(now)
 
     def text(self):
@@ -218,7 +206,7 @@ class Bridge:
         except (OSError, ValueError) as error:
             words = self.module("status.log_bridges")
             why = words.reason_of(error, self.options.bridge_bind_address)
-            self.log(_WARNING, "cannot connect to %s (%s)" % (self.where(), why))
+            self.log(WARNING, "cannot connect to %s (%s)" % (self.where(), why))
             self._retry()
             return
         socket, peer = made
@@ -234,8 +222,8 @@ class Bridge:
         base = conn * conns.tx_bytes
         copy(conns.tx, base, packet, 0, len(packet))
         conns.tx_end[conn] = base + len(packet)
-        conns.out[conn] = _BLOCKED
-        self.state = _CONNECTING
+        conns.out[conn] = BLOCKED
+        self.state = CONNECTING
         loop.poller.register(stream, _POLL)
 
     def reach(self, address, nodelay):
@@ -256,7 +244,7 @@ class Bridge:
         if not present:
             session.forget_received(self)
         if not session.enter(self):
-            self.log(_WARNING, "no space here: sessions, users or subscriptions")
+            self.log(WARNING, "no space here: sessions, users or subscriptions")
             return False
         if present and not self.is_new:
             session.drop_scans(self)
@@ -299,7 +287,7 @@ class Bridge:
     def probed(self):
         """The socket of the probe has an event."""
         if self.module("bridge.probe").go_on_probing(self) and self.is_up():
-            self.log(_NOTICE, "the first address is back")
+            self.log(NOTICE, "the first address is back")
             self._leave()
 
     def _leave(self):
@@ -307,7 +295,7 @@ class Bridge:
         self.is_soon = True
         self.has_dropped = False
         self.stop()
-        self.broker.end(self.conn, _LEFT)
+        self.broker.end(self.conn, LEFT)
 
     def stop(self):
         """Leave: the other broker publishes no will, but its text; without space for that, the
@@ -337,10 +325,10 @@ class Bridge:
         self.is_held = False
         self.owner.slow.pop(self.conn, None)
         self._drop_probe()
-        if self.conn != _NONE:
+        if self.conn != NONE:
             self.broker.five.packet_max[self.conn] = 0  # it would hold for the next client
         if self.is_clean:
-            self.session = _NONE
+            self.session = NONE
         self.is_over = self.options.start_type == "once" and not self.is_soon
         if self.state == _UP:
             self.losses += not self.is_soon
@@ -380,17 +368,17 @@ class Bridge:
         pause = min(self.pause, _NEXT_ADDRESS) if self.address else self.pause
         self.due = self.broker.now + pause
         if self.is_over:
-            self.log(_NOTICE, "no further attempt: start_type once")
+            self.log(NOTICE, "no further attempt: start_type once")
         elif options.start_type == "automatic":
-            self.log(_NOTICE, "the next attempt in %d s, %s" % (pause // 10, self.where()))
+            self.log(NOTICE, "the next attempt in %d s, %s" % (pause // 10, self.where()))
 
     # While it is up
 
     def handle(self, pkt, buf):
         """A packet that only servers send, or only clients; a result."""
-        if pkt[_TYPE] == _PINGRESP_TYPE:
+        if pkt[TYPE] == PINGRESP_TYPE:
             self.pong = self.broker.now
-            return _OK
+            return OK
         return self.module("bridge.handshake").handle(self, pkt, buf)
 
     def put(self, packet):
@@ -433,7 +421,7 @@ class Bridge:
         self.refusals[why] = self.refusals.get(why, 0) + 1
         if why not in self.said:
             self.said.append(why)
-            self.log(_WARNING, "dropped: " + text)
+            self.log(WARNING, "dropped: " + text)
 
     def where(self):
         """The address that it is connected to, or will be."""

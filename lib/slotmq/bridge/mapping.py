@@ -9,19 +9,14 @@
 # behind it are copied. A write reports one byte less than it has taken while something of it waits
 # in `out`, so that the loop waits for the socket; the next write skips that byte. Owns two Mappers
 # and two buffers (config/budget.py). Does not allocate after construction.
+from slotmq.constants import BLOCKED, DOLLAR, EAGAIN, IN, PUBLISH_TYPE
 from slotmq.delivery.encode import put_length, put_u16
 from slotmq.fast import copy, topic_matches
 from slotmq.platform import poller
-from slotmq.platform.runtime import const
 from slotmq.protocol.dispatch import readable
 
-_IN = const(1)
-_BLOCKED = const(2)
-_EAGAIN = const(11)
-_FIXED = const(7)  # bytes of a head before its topic, at most
-_LENGTH_BYTES = const(4)
-_PUBLISH_TYPE = const(3)
-_DOLLAR = const(36)
+_FIXED = 7  # bytes of a head before its topic, at most
+_LENGTH_BYTES = 4
 
 
 class Mapper:
@@ -95,7 +90,7 @@ class Mapper:
             if at == have:
                 return 1
         at += 1
-        if head[0] >> 4 != _PUBLISH_TYPE:
+        if head[0] >> 4 != PUBLISH_TYPE:
             return 0
         if have < at + 2:
             return at + 2 - have
@@ -115,7 +110,7 @@ class Mapper:
                 break
         made[0] = head[0]
         size = head[at] << 8 | head[at + 1]
-        is_raw = is_raw or head[0] >> 4 != _PUBLISH_TYPE
+        is_raw = is_raw or head[0] >> 4 != PUBLISH_TYPE
         if is_raw or head[at - 1] & 128 or length < 2 + size:
             self.left = max(0, length + at - self.have)
             copy(made, 0, head, 0, self.have)
@@ -149,8 +144,8 @@ class Mapper:
                     more -= 1
                 if more + size <= less:  # no topic would be left: it keeps its own
                     less = more = 0
-                elif (self.new[0] if more else buf[at + less]) == _DOLLAR:
-                    if each.filters[1 - self.side][0] != _DOLLAR:
+                elif (self.new[0] if more else buf[at + less]) == DOLLAR:
+                    if each.filters[1 - self.side][0] != DOLLAR:
                         # Only a topic that names them on the other side leads to $SYS, $SLOTMQ.
                         less = more = 0
                         continue
@@ -195,16 +190,16 @@ class Mapped:
     def event(self, _conn):
         """The socket is readable, or writable."""
         loop = self.broker.loop
-        if loop.conns.out[self.conn] == _BLOCKED:
+        if loop.conns.out[self.conn] == BLOCKED:
             loop.writable(self.conn)
-        loop._other_event(self.conn, self, _IN)
+        loop._other_event(self.conn, self, IN)
 
     def go_on(self):
         """After a turn: is something read that the broker has not got, and may it get that now?"""
         broker = self.broker
         if self.raw_at < self.raw_end or self.inwards.end:
             if broker.conns.stream[self.conn] is self and readable(broker, self.conn):
-                broker.loop._other_event(self.conn, self, _IN)
+                broker.loop._other_event(self.conn, self, IN)
                 broker.turn_soon = 1
 
     def readinto(self, buf, n):
@@ -223,7 +218,7 @@ class Mapped:
         try:
             n = self.pipe.readinto(self.raw, len(self.raw))
         except OSError as error:
-            if error.args[0] != _EAGAIN:
+            if error.args[0] != EAGAIN:
                 raise
             n = None
         if n == 0:

@@ -5,13 +5,12 @@
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform import ondemand
 from slotmq.platform.dial import host_name
-from slotmq.platform.runtime import const
 
 _DIRECTIONS = ("out", "in", "both")
-_OF_SUBSCRIBE = const(11)  # bytes of a SUBSCRIBE beside its filter, at most
-_OF_CONNECT = const(17)  # bytes of a CONNECT beside its texts, at most
-_OF_CONNECT_5 = const(18)  # and with MQTT 5.0
-_TEXT_BYTES = const(65535)  # bytes of a text
+_OF_SUBSCRIBE = 11  # bytes of a SUBSCRIBE beside its filter, at most
+_OF_CONNECT = 17  # bytes of a CONNECT beside its texts, at most
+_OF_CONNECT_5 = 18  # and with MQTT 5.0
+_TEXT_BYTES = 65535  # bytes of a text
 EACH_BYTES = 900  # heap of a bridge
 TOPIC_BYTES = 250
 _NO_KEYS = ("port", "lines", "at", "place", "context")

@@ -2,17 +2,12 @@
 # its own says CONNECT there, since a dead broker's address may still accept connections, as that
 # of a proxy does. CONNACK is the answer; then DISCONNECT, so that no will is published, and the
 # bridge itself moves. Loaded on demand; owns nothing: Bridge has the connection. Allocates.
-from slotmq.platform.runtime import const
+from slotmq.constants import CONNACK, EAGAIN, HUP, IN, OUT
 
-_IN = const(1)
-_OUT = const(4)
-_HUP = const(16)
-_EVERY = const(600)  # tenths of a second between two attempts
-_EAGAIN = const(11)
+_EVERY = 600  # tenths of a second between two attempts
 # Refusals after which the bridge says CONNECT otherwise: of its protocol level, of its will
 _OTHERWISE = (1, 0x84, 0x9A, 0x9B)
-_CONNACK = const(0x20)
-_ENOUGH = const(7)  # bytes of a CONNACK as far as its code, at most
+_ENOUGH = 7  # bytes of a CONNACK as far as its code, at most
 
 
 def begin_probe(one):
@@ -34,7 +29,7 @@ def begin_probe(one):
     one.probe_rest = one.module("bridge.handshake").connect_packet(one)
     one.probe_answer = b""
     loop.of_stream[probe] = one.owner.index
-    loop.poller.register(probe, _IN | _OUT | _HUP)
+    loop.poller.register(probe, IN | OUT | HUP)
 
 
 def go_on_probing(one):
@@ -56,17 +51,17 @@ def go_on_probing(one):
                 drop_probe(one)
                 return is_back
     except (OSError, ValueError) as error:
-        if not error.args or error.args[0] != _EAGAIN:
+        if not error.args or error.args[0] != EAGAIN:
             drop_probe(one)
             return False
     waits = rest if pipe is one.probe else pipe.waits
-    one.broker.loop.poller.modify(one.probe, _IN | _HUP | (_OUT if waits else 0))
+    one.broker.loop.poller.modify(one.probe, IN | HUP | (OUT if waits else 0))
     return False
 
 
 def _code(answer):
     # That of CONNACK; None: it has not come, -1: this is none.
-    if answer and answer[0] != _CONNACK:
+    if answer and answer[0] != CONNACK:
         return -1
     at = 1
     while at < len(answer) and answer[at] & 128 and at < 4:

@@ -1,15 +1,14 @@
 # secure.py - the stream of a bridge with TLS, which the writes of CONNECT drive through the
 # handshake, and its SSLContext. Loaded on demand; owns nothing; allocates.
 # ruff: noqa: F401 - others import from here
+from slotmq.constants import LOST
 from slotmq.net.tls import Pipe, TlsStream, reason
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     from slotmq.net.tls_context import NOT_HERE, WHY_NOT, make_client_context
 else:
     from slotmq.platform.tls_context_cpython import NOT_HERE, WHY_NOT, make_client_context
-
-_LOST = const(9)
 
 
 class Secure(TlsStream):
@@ -21,4 +20,4 @@ class Secure(TlsStream):
 
     def failed(self, error, is_told=True):
         self.bridge.why = "TLS: " + reason(error)
-        raise OSError(_LOST)
+        raise OSError(LOST)

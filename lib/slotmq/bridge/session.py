@@ -1,21 +1,12 @@
 # session.py - the session behind a bridge: what it gets with each connection. Loaded on demand;
 # owns nothing; `one` is the Bridge; allocates.
+from slotmq.constants import ACCEPTED, BRIDGE, CLEAN, FAILURE, NEVER, NONE, OTHER, PLAIN, WARNING
 from slotmq.delivery import lifecycle
 from slotmq.fast import unref
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_CLEAN = const(2)
-_ACCEPTED = const(15)
-_FAILURE = const(0x80)
-_WARNING = const(2)
-_MAXIMUM_QOS = const(0x24)  # a property of CONNACK
-_NEVER = const(0x3FFFFFFF)
-_NOT_BACK = const(16 | 8)  # No Local, and Retain As Published: see v5/extension.py
-_LIMITED = const(6)  # a level: 3.1.1 with packet_max and receive_max
-_PLAIN = const(1)  # of Subscriptions.kind
-_BRIDGE = const(2)
-_OTHER = const(4)
+_MAXIMUM_QOS = 0x24  # a property of CONNACK
+_NOT_BACK = 16 | 8  # No Local, and Retain As Published: see v5/extension.py
+_LIMITED = 6  # a level: 3.1.1 with packet_max and receive_max
 
 
 def enter(one):
@@ -31,16 +22,16 @@ def enter(one):
         conn,
         one.local_id,
         user.encode() if user else None,
-        _CLEAN if one.is_clean else 0,
+        CLEAN if one.is_clean else 0,
         one.keep_alive(),
     )
     conns.tx_end[conn] = conn * conns.tx_bytes  # without the answer
-    is_open = result == _ACCEPTED
+    is_open = result == ACCEPTED
     if is_open:
         one.session = session = conns.session[conn]
         _take_limits(one, session)
         if not one.is_clean:  # whatever persistent_client_expiration says
-            broker.five.set_expiry(broker, session, _NEVER)
+            broker.five.set_expiry(broker, session, NEVER)
         _subscribe(one, session)
     one.is_held = not is_open
     conns.stream[conn] = one.stream
@@ -55,11 +46,11 @@ def _take_limits(one, session):
     five.packet_max[conn] = most and max(most - one.growth, 1)
     kind = 0
     if most:
-        kind = _OTHER
+        kind = OTHER
         one.broker.conns.level[conn] = _LIMITED
     if one.is_5 and one.stream is not one:
-        kind = _OTHER if one.module("bridge.version5").entered(one) else _PLAIN
-    five.take(one.broker, session, _BRIDGE | kind)
+        kind = OTHER if one.module("bridge.version5").entered(one) else PLAIN
+    five.take(one.broker, session, BRIDGE | kind)
     if one.echoes:
         one.owner.slow[conn] = None
     if _MAXIMUM_QOS in one.remote:
@@ -80,15 +71,15 @@ def _subscribe(one, session):
     for topic in one.outs:
         name = topic.filters[0]
         qos = min(topic.qos, one.remote.get(_MAXIMUM_QOS, 2))
-        if add(broker, session, name, 0, len(name), qos) >= _FAILURE:
-            one.log(_WARNING, "may not or cannot subscribe to %r" % name.decode())
+        if add(broker, session, name, 0, len(name), qos) >= FAILURE:
+            one.log(WARNING, "may not or cannot subscribe to %r" % name.decode())
     for sub in _subscriptions(broker, session):
         broker.five.options[sub] = _NOT_BACK
 
 
 def _subscriptions(broker, session):
     sub = broker.sessions.first_sub[session]
-    while sub != _NONE:
+    while sub != NONE:
         after = broker.subscriptions.next_in_session[sub]
         yield sub
         sub = after
@@ -107,10 +98,10 @@ def forget_received(one):
     broker = one.broker
     sessions = broker.sessions
     session = one.session
-    while session != _NONE and sessions.id_count[session]:
+    while session != NONE and sessions.id_count[session]:
         at = session * sessions.received + sessions.id_count[session] - 1
-        if sessions.id_msg is not None and sessions.id_msg[at] != _NONE:
+        if sessions.id_msg is not None and sessions.id_msg[at] != NONE:
             lifecycle.publish_stored(broker, sessions.id_msg[at], session)
         msg = sessions.remove_received(session, at)
-        if msg != _NONE:
+        if msg != NONE:
             unref(broker.tables, msg)

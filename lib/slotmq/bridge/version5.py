@@ -2,25 +2,12 @@
 # says of its limits: Receive Maximum, Maximum QoS, Maximum Packet Size, topic aliases, and whether
 # it serves RETAIN, wildcards and shared subscriptions [5.0, 3.1.2.11, 3.2.2.3]. Owns nothing: the
 # Bridge has what was found, as `remote`. Control plane: allocates.
+from slotmq.constants import (BODY, CHANGED, DUP, END, LEFT, MALFORMED, NEVER, NONE, NO_LOCAL,
+    PACKET_MAX, QUEUED, RAP, RELEASED)
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_QUEUED = const(0)
-_RELEASED = const(3)
-_CHANGED = const(32)  # flag of a delivery, for the journal
-_DUP = const(8)
-_BODY = const(3)
-_END = const(4)
-_PACKET_MAX = const(10)
-_WARNING = const(2)
-_MALFORMED = const(2)
-_LEFT = const(1)
-_NEVER = const(0x3FFFFFFF)
-_NO_LOCAL = const(4)
-_RAP = const(8)
 # Properties
-SESSION_EXPIRY = 0x11
+_SESSION_EXPIRY_ID = 0x11
 KEEP_ALIVE = 0x13
 RECEIVE_MAX = 0x21
 ALIAS_MAX = 0x22
@@ -30,10 +17,10 @@ LARGEST = 0x27
 WILDCARDS = 0x28
 SHARED = 0x2A
 _REASON = 0x1F
-_SAID = const(100)  # bytes of a text that are taken
+_SAID = 100  # bytes of a text that are taken
 # By identifier: bytes of a number, 0: a text, 9: a pair of texts
 _OF_CONNACK = {
-    SESSION_EXPIRY: 4, 0x12: 0, KEEP_ALIVE: 2, 0x15: 0, 0x16: 0, 0x1A: 0, 0x1C: 0, _REASON: 0,
+    _SESSION_EXPIRY_ID: 4, 0x12: 0, KEEP_ALIVE: 2, 0x15: 0, 0x16: 0, 0x1A: 0, 0x1C: 0, _REASON: 0,
     RECEIVE_MAX: 2, ALIAS_MAX: 2, MAX_QOS: 1, RETAIN: 1, 0x26: 9, LARGEST: 4, WILDCARDS: 1,
     0x29: 1, SHARED: 1,
 }  # fmt: skip
@@ -45,7 +32,7 @@ def properties(options, limits, pkt):
         expiry = 0 if options.cleansession else 0xFFFFFFFF
     most = min(options.bridge_receive_maximum or limits.received, limits.received)
     body = b"\x11" + expiry.to_bytes(4, "big") if expiry else b""
-    body += b"\x21" + most.to_bytes(2, "big") + b"\x27" + pkt[_PACKET_MAX].to_bytes(4, "big")
+    body += b"\x21" + most.to_bytes(2, "big") + b"\x27" + pkt[PACKET_MAX].to_bytes(4, "big")
     aliases = min(options.bridge_max_topic_alias, limits.aliases)
     if aliases:
         body += b"\x22" + aliases.to_bytes(2, "big")
@@ -110,7 +97,7 @@ def may_ask(remote, name):
 
 def options_of(name, qos):
     """The options of SUBSCRIBE. No Local is an error for shared subscriptions [3.8.3-4]."""
-    return bytes((qos | _RAP | (0 if name[:7] == b"$share/" else _NO_LOCAL),))
+    return bytes((qos | RAP | (0 if name[:7] == b"$share/" else NO_LOCAL),))
 
 
 def entered(bridge):
@@ -123,15 +110,15 @@ def entered(bridge):
     conn = bridge.conn
     broker.conns.level[conn] = 5
     five.receive_max[conn] = min(remote.get(RECEIVE_MAX, 65535), broker.deliveries.window[0])
-    most = min(remote.get(LARGEST, _NEVER), bridge.options.bridge_max_packet_size or _NEVER)
-    if most < _NEVER:
+    most = min(remote.get(LARGEST, NEVER), bridge.options.bridge_max_packet_size or NEVER)
+    if most < NEVER:
         most = max(most - bridge.growth, 1)
-    five.packet_max[conn] = 0 if most >= _NEVER else most
+    five.packet_max[conn] = 0 if most >= NEVER else most
     aliases = five.aliases
     own = min(bridge.options.bridge_max_topic_alias, aliases.most)
     aliases.allowed[conn] = own
     aliases.offered[conn] = min(remote.get(ALIAS_MAX, 0), own)
-    is_plain = most >= broker.pkt[_PACKET_MAX] + 2 and remote.get(RETAIN, 1)
+    is_plain = most >= broker.pkt[PACKET_MAX] + 2 and remote.get(RETAIN, 1)
     return not is_plain or aliases.offered[conn] > 0
 
 
@@ -141,14 +128,14 @@ def lower_qos(bridge, most):
     sessions = bridge.broker.sessions
     session = bridge.session
     entry = sessions.head[session]
-    while entry != _NONE:
+    while entry != NONE:
         flags = deliveries.flags[entry]
         state = deliveries.state[entry]
-        if flags >> 1 & 3 > most and state != _RELEASED:
-            deliveries.flags[entry] = flags & ~6 & ~_DUP | most << 1 | _CHANGED
+        if flags >> 1 & 3 > most and state != RELEASED:
+            deliveries.flags[entry] = flags & ~6 & ~DUP | most << 1 | CHANGED
             deliveries.count[4] |= 1
-            if state != _QUEUED:
-                deliveries.state[entry] = _QUEUED
+            if state != QUEUED:
+                deliveries.state[entry] = QUEUED
                 sessions.inflight[session] -= 1
                 sessions.queued[session] += 1
         entry = deliveries.next[entry]
@@ -156,12 +143,12 @@ def lower_qos(bridge, most):
 
 def left(bridge, pkt, buf):
     """DISCONNECT: the other broker says why; a result."""
-    at = pkt[_BODY]
-    end = pkt[_END]
+    at = pkt[BODY]
+    end = pkt[END]
     try:
         found = read(buf, at + 1, end)[0] if end > at + 1 else {}
     except ValueError:
-        return _MALFORMED
+        return MALFORMED
     code = buf[at] if end > at else 0
     bridge.why = "it leaves: " + reason(code, found)
-    return _LEFT
+    return LEFT

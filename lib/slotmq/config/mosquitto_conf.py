@@ -20,14 +20,12 @@
 from slotmq.config.capacities import fields
 from slotmq.config.policies import connack, sized
 from slotmq.config.settings import ConfError, Settings
+from slotmq.constants import LINE, MOST_KEPT, PLACES
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
 OF_BOARD = 2  # a value of Reader.is_foreign
-_LINE = const(20)  # bits of a line's number in its place
-_PLACES = const(-1)  # of its lines about TLS and WebSocket, in the options of a listener
-_MOST_KEPT = const(10)  # errors, and warnings, that a small heap keeps
-_COMPUTER = const(1 << 20)  # max_packet of a computer: more costs nothing until it is used
+_COMPUTER = 1 << 20  # max_packet of a computer: more costs nothing until it is used
 
 FIELDS = """\
 listener start listener
@@ -182,7 +180,7 @@ class Reader:
     def read(self, lines):
         for line in lines:
             self.at += 1
-            if self.at & (1 << _LINE) - 1 == 1 and line[:3] == b"\xef\xbb\xbf":
+            if self.at & (1 << LINE) - 1 == 1 and line[:3] == b"\xef\xbb\xbf":
                 line = line[3:]  # of an editor: it says that this is UTF-8
             self.take(line)
 
@@ -235,12 +233,12 @@ class Reader:
     def report(self, at, text):
         """Note an error."""
         self.count += 1
-        if not ondemand.IS_SMALL or self.count <= _MOST_KEPT:
+        if not ondemand.IS_SMALL or self.count <= MOST_KEPT:
             self.failures.append((at, text))
 
     def place(self, at):
         """FILE:LINE"""
-        return "%s:%d" % (self.names[at >> _LINE], at & (1 << _LINE) - 1)
+        return "%s:%d" % (self.names[at >> LINE], at & (1 << LINE) - 1)
 
     def finish(self, resizes=True):
         """Check what needs the whole file; -> Settings, or a ConfError with all errors.
@@ -400,7 +398,7 @@ def _add_listeners(reader):
             lines["max_connections"] = at
     for host, port, most, _, options in reader.sections:
         before = host, port
-        if _PLACES in options:
+        if PLACES in options:
             reader.rare("listener_", None, options)
         domain = options.get("socket_domain")
         if domain and not host:

@@ -10,11 +10,9 @@
 from slotmq.config import policies
 from slotmq.config.capacities import fields
 from slotmq.config.mosquitto_conf import FIELDS, bare
+from slotmq.constants import LINE, MOST_KEPT
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 
-_LINE = const(20)  # bits of a line's number in its place
-_MOST_KEPT = const(10)  # warnings that a small heap keeps
 OTHERS = """\
 alias|maximum_qos|max_qos
 alias|retained_persistence|persistence
@@ -74,15 +72,15 @@ def take(reader, key, value):
         ondemand.take("bridge.conf", 0).take(reader, key, value)
     elif status == "refused":
         refuse(reader, key, text)
-    elif status and (not ondemand.IS_SMALL or len(reader.warnings) < _MOST_KEPT):
+    elif status and (not ondemand.IS_SMALL or len(reader.warnings) < MOST_KEPT):
         reader.warnings.append("%s: %s has no effect: %s" % (place, key, text))
 
 
 def refuse(reader, key, text):
     """Note an error; the reason is said once."""
     for at, before in reader.failures:
-        if before.endswith(": not served: " + text) and at >> _LINE == reader.at >> _LINE:
-            text = "as line %d" % (at & (1 << _LINE) - 1)
+        if before.endswith(": not served: " + text) and at >> LINE == reader.at >> LINE:
+            text = "as line %d" % (at & (1 << LINE) - 1)
             break
     reader.report(reader.at, "%s: %s: not served: %s" % (reader.place(reader.at), key, text))
 

@@ -7,14 +7,14 @@ import os
 
 from slotmq.config.mosquitto_conf import OF_BOARD, SCOPED, bare
 from slotmq.config.policies import WHEN_FULL, rows
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.constants import LINE
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     private = open
 else:
     from slotmq.platform.filesystem_cpython import private
 
-_LINE = const(20)  # as in config/mosquitto_conf.py
 # Units of a duration; a month has 30 days
 _UNITS = "shdwmy"
 _SECONDS = (1, 3600, 86400, 604800, 2592000, 31536000)
@@ -129,7 +129,7 @@ def levels(reader, bounds, value):
 
 def folder(reader, bounds, value):
     """Read the files NAME.conf of a folder. Each begins above its first listener."""
-    if reader.at >> _LINE:
+    if reader.at >> LINE:
         raise ValueError("no include_dir in a file that is included")
     try:
         names = os.listdir(reader.text(bounds, value))
@@ -139,7 +139,7 @@ def folder(reader, bounds, value):
     section = reader._section
     for name in sorted([name for name in names if name[-5:] == ".conf"]):
         reader.names.append(value.rstrip("/") + "/" + name)
-        reader.at = len(reader.names) - 1 << _LINE
+        reader.at = len(reader.names) - 1 << LINE
         reader._section = reader.sections[0]
         reader.open(reader.names[-1])
     reader.at = at

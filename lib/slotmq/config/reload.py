@@ -3,14 +3,10 @@
 from slotmq.config.mosquitto_conf import FIELDS, Reader
 from slotmq.config.policies import rows
 from slotmq.config.settings import ConfError
+from slotmq.constants import ANNOUNCED, ERROR, NOTICE, WARNING
 from slotmq.platform import log
 from slotmq.platform.ondemand import borrow
-from slotmq.platform.runtime import const
 
-_ERROR = const(1)
-_WARNING = const(2)
-_NOTICE = const(4)
-_ANNOUNCED = const(2)  # in Sessions.ids_high
 _FIXED = "bind_interface password_file acl_file protocol"  # settings of a listener
 
 
@@ -23,7 +19,7 @@ def reload_app(program):
         borrow("app.log_dests", "start", program.broker, program.verbose)
     except (ConfError, OSError, MemoryError) as error:
         for line in _why(error).split("\n"):
-            log.write(_ERROR, "Not reloaded: %s" % line)
+            log.write(ERROR, "Not reloaded: %s" % line)
         return
     program.broker.apply_settings()
     # Each file is taken whole or not at all. Without memory for one the other is still read.
@@ -31,26 +27,26 @@ def reload_app(program):
         try:
             borrow("access.users_file", "reload", program.broker, log.write)
         except MemoryError as error:
-            log.write(_WARNING, "The users stay as they are: %s." % _why(error))
+            log.write(WARNING, "The users stay as they are: %s." % _why(error))
     if program.broker.acl:
         try:
             program.broker.acl.reload()
         except MemoryError as error:
-            log.write(_ERROR, "The old rules stay: %s" % _why(error))
+            log.write(ERROR, "The old rules stay: %s" % _why(error))
     for line in warnings:
-        log.write(_WARNING, line)
-    log.write(_NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
+        log.write(WARNING, line)
+    log.write(NOTICE, "Reloaded %s; changed: %s." % (program.conf, ", ".join(done) or "nothing"))
     if refused:
-        log.write(_WARNING, "Only a restart changes: %s." % ", ".join(refused))
-    most = program.broker.sessions.ids_high[_ANNOUNCED]
+        log.write(WARNING, "Only a restart changes: %s." % ", ".join(refused))
+    most = program.broker.sessions.ids_high[ANNOUNCED]
     if most > (program.settings.max_inflight_messages or most):
         text = "max_inflight_messages: until a restart each client may send %d at a time."
-        log.write(_WARNING, text % most)
+        log.write(WARNING, text % most)
     if "acl_file" in refused and not program.broker.acl:
         text = "acl_file: until that restart each client may read and write all topics."
-        log.write(_WARNING, text)
+        log.write(WARNING, text)
     if "password_file" in refused and not program.broker.users:
-        log.write(_WARNING, "password_file: until that restart no password is checked.")
+        log.write(WARNING, "password_file: until that restart no password is checked.")
 
 
 def _why(error):

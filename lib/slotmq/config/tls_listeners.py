@@ -2,7 +2,7 @@
 # config/mosquitto_conf.py; owns nothing; allocates.
 #
 # The kinds of values are as those of config/rare_kinds.py. Each notes the place of its line in the
-# listener's options, as options[_PLACES][key]. At the file's end listener_() checks them
+# listener's options, as options[PLACES][key]. At the file's end listener_() checks them
 # together and loads the files. It puts the SSLContext there, as options["tls"]. Where a client's
 # user comes from its certificate, options["certificate"] is 1 (common name) or 2 (the whole
 # subject), and the listener has no password_file. A listener with any of the keys of TLS never
@@ -15,12 +15,11 @@ import os
 import sys
 
 from slotmq.config.mosquitto_conf import OF_BOARD
+from slotmq.constants import PLACES, SUBJECT
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_COMMON_NAME = const(1)
-_SUBJECT = const(2)
-_PLACES = const(-1)
+_COMMON_NAME = 1
 _OF_PSK = "psk_file psk_hint ciphers use_identity_as_username"
 _OF_ALL = (
     "certfile keyfile cafile require_certificate tls_version ciphers use_identity_as_username"
@@ -46,7 +45,7 @@ def _note(reader):
 
 
 def _place(reader):
-    reader._section[4].setdefault(_PLACES, {})[reader.key] = reader.at
+    reader._section[4].setdefault(PLACES, {})[reader.key] = reader.at
 
 
 def flag_(reader, bounds, value):
@@ -149,7 +148,7 @@ def _check_web(reader, options, places):
 
 def listener_(reader, bounds, options):
     """At the file's end: check the keys of one listener together, and load its files."""
-    places = options.pop(_PLACES)
+    places = options.pop(PLACES)
     _check_web(reader, options, places)
     if not places:
         return
@@ -178,7 +177,7 @@ def listener_(reader, bounds, options):
         fail("require_certificate", "cafile or capath on the same listener")
     if options.get("use_identity_as_username") or options.get("use_subject_as_username"):
         by_name = options.get("use_identity_as_username")
-        options["certificate"] = _COMMON_NAME if by_name else _SUBJECT
+        options["certificate"] = _COMMON_NAME if by_name else SUBJECT
         options["password_file"] = None
     options["tls"] = True
     failures = [each for each in reader.failures if each[0] in places.values()]

@@ -1,15 +1,10 @@
 # lifecycle.py - steps in a session's life, which change several tables: a connection gets it or
 # leaves it, it ends, its will is published. Owns nothing. Does not allocate.
+from slotmq.constants import EXTRA, LEFT, NONE, OF_WILL, QUOTA_CONNECTED
 from slotmq.delivery import retain, routing
 from slotmq.fast import finish, unref
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_LEFT = const(1)
-_EXTRA = const(8)
-_QUOTA_CONNECTED = const(2)
-_OF_WILL = const(16)
-_LET_IN = const(25)  # index in stats
+_LET_IN = 25  # index in stats
 
 
 def publish_stored(broker, msg, session):
@@ -20,18 +15,18 @@ def publish_stored(broker, msg, session):
     messages = broker.messages
     n = messages.read_topic(msg, broker.work, 0)
     acl = broker.acl
-    if acl and session != _NONE and not acl.may_publish(session, broker.work, 0, n):
+    if acl and session != NONE and not acl.may_publish(session, broker.work, 0, n):
         return False
     before = broker.no_commit
     broker.no_commit = 1
     flags = messages.flags[msg]
-    empty = flags & _EXTRA
+    empty = flags & EXTRA
     if empty:
         five = broker.five
         five.to_sweep = True
         empty = five.props[msg] == messages.payload_len[msg]
     if flags & 1:
-        retain.set_message(broker, broker.work, 0, n, _NONE if empty else msg)
+        retain.set_message(broker, broker.work, 0, n, NONE if empty else msg)
     routing.fan_out(broker, msg, flags >> 1 & 3, routing.route(broker, broker.work, 0, n))
     broker.no_commit = before
     return True
@@ -40,7 +35,7 @@ def publish_stored(broker, msg, session):
 def attach(broker, conn, session):
     """Give a session to a connection; what was in flight will be sent again [4.4.0-1]."""
     sessions = broker.sessions
-    assert sessions.conn[session] == _NONE and broker.conns.session[conn] == _NONE
+    assert sessions.conn[session] == NONE and broker.conns.session[conn] == NONE
     if broker.five:
         broker.five.attached(broker, session)
     sessions.conn[session] = conn
@@ -49,7 +44,7 @@ def attach(broker, conn, session):
     broker.conns.session[conn] = session
     broker.connected += 1
     broker.stats[_LET_IN] += 1
-    broker.conns.quota[conn][_QUOTA_CONNECTED] += 1
+    broker.conns.quota[conn][QUOTA_CONNECTED] += 1
 
 
 def detach(broker, conn):
@@ -57,13 +52,13 @@ def detach(broker, conn):
     conns = broker.conns
     sessions = broker.sessions
     session = conns.session[conn]
-    if session == _NONE:
+    if session == NONE:
         return
     assert sessions.conn[session] == conn and broker.connected > 0
-    conns.session[conn] = _NONE
-    sessions.conn[session] = _NONE
+    conns.session[conn] = NONE
+    sessions.conn[session] = NONE
     broker.connected -= 1
-    conns.quota[conn][_QUOTA_CONNECTED] -= 1
+    conns.quota[conn][QUOTA_CONNECTED] -= 1
     sessions.cursor[session] = sessions.head[session]
     sessions.left[session] = broker.now
     sessions.touch(session)
@@ -71,10 +66,10 @@ def detach(broker, conn):
         sessions.scans[session] = 0
         subs = broker.subscriptions
         sub = sessions.first_sub[session]
-        while sub != _NONE:
+        while sub != NONE:
             subs.scan[sub] = 0
             sub = subs.next_in_session[sub]
-    if conns.reason[conn] == _LEFT:
+    if conns.reason[conn] == LEFT:
         drop_will(broker, session)
     elif not broker.five or not broker.five.keeps_will(broker, session):
         publish_will(broker, session)
@@ -87,23 +82,23 @@ def detach(broker, conn):
 def publish_will(broker, session):
     """Publish the session's will, if it has one."""
     will = broker.sessions.will[session]
-    if will != _NONE:
+    if will != NONE:
         five = broker.five
         if five:
             five.will_goes(broker, session, will)
         broker.messages.refs[will] += 1
         drop_will(broker, session)
-        broker.handlers[_OF_WILL](broker, will, session)
+        broker.handlers[OF_WILL](broker, will, session)
         unref(broker.tables, will)
         if five:
-            five.publisher = _NONE
+            five.publisher = NONE
 
 
 def drop_will(broker, session):
     """Forget the session's will, if it has one."""
     will = broker.sessions.will[session]
-    if will != _NONE:
-        broker.sessions.will[session] = _NONE
+    if will != NONE:
+        broker.sessions.will[session] = NONE
         broker.sessions.touch(session)
         unref(broker.tables, will)
 
@@ -119,12 +114,12 @@ def discard_state(broker, session):
     sessions = broker.sessions
     if broker.five:
         broker.five.session_ends(broker, session)
-    while sessions.first_sub[session] != _NONE:
+    while sessions.first_sub[session] != NONE:
         broker.subscriptions.remove(sessions, sessions.first_sub[session])
-    while sessions.head[session] != _NONE:
+    while sessions.head[session] != NONE:
         finish(broker.tables, sessions.head[session])
     while sessions.id_count[session]:
         at = session * sessions.received + sessions.id_count[session] - 1
         msg = sessions.remove_received(session, at)
-        if msg != _NONE:
+        if msg != NONE:
             unref(broker.tables, msg)

@@ -4,25 +4,19 @@
 # take more. A message that is larger than the buffer is sent in chunks, which are copied from its
 # slot whenever there is space. Until its end tx_limit is 0, so that no other packet gets in
 # between. Owns nothing; the columns are in tables/connections.py. Does not allocate.
+from slotmq.constants import BLOCKED, EXTRA, NONE, PACKETS_OUT, POLICY_DISCONNECT, PUBLISH_OUT
 from slotmq.delivery.encode import length_bytes, put_header, put_message
 from slotmq.fast import copy, store, unref
 from slotmq.fast import put_ack as put_four
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_BLOCKED = const(2)
-_POLICY_DISCONNECT = const(6)
-_PACKETS_OUT = const(1)
-_PUBLISH_OUT = const(3)
-_CHUNK_LEAST = const(20)  # bytes of space at least for a chunk of a message
-_EXTRA = const(8)
+_CHUNK_LEAST = 20  # bytes of space at least for a chunk of a message
 
 
 def space(broker, conn, n):
     """Reserve n bytes of tx; -> their offset, or -1: the socket takes nothing now."""
     conns = broker.conns
     at = conns.reserve(conn, n)
-    if at < 0 and conns.out[conn] != _BLOCKED:
+    if at < 0 and conns.out[conn] != BLOCKED:
         broker.flush(conn)
         at = conns.reserve(conn, n)
     return at
@@ -34,7 +28,7 @@ def put_ack(broker, conn, first, value):
     Its space is certain: readable() of protocol/dispatch.py lets no more be read than there is
     space for answers, and receive() lowers tx_limit by that for all other packets."""
     put_four(broker.tables, conn, first, value)
-    broker.stats[_PACKETS_OUT] += 1
+    broker.stats[PACKETS_OUT] += 1
 
 
 def send_message(broker, conn, msg, first, packet_id):
@@ -42,7 +36,7 @@ def send_message(broker, conn, msg, first, packet_id):
     messages = broker.messages
     if not first & 6:
         packet_id = 0
-    if broker.conns.level[conn] > 4 or messages.flags[msg] & _EXTRA:
+    if broker.conns.level[conn] > 4 or messages.flags[msg] & EXTRA:
         return broker.five.send(broker, conn, msg, first, packet_id)
     remaining = messages.topic_len[msg] + messages.payload_len[msg] + (4 if packet_id else 2)
     n = remaining + 1 + length_bytes(remaining)
@@ -51,7 +45,7 @@ def send_message(broker, conn, msg, first, packet_id):
         put_message(broker.conns.tx, at, messages, msg, first, remaining, packet_id)
     elif not _begin_chunked(broker, conn, msg, first, remaining, n, packet_id):
         return False
-    broker.stats[_PUBLISH_OUT] += 1
+    broker.stats[PUBLISH_OUT] += 1
     return True
 
 
@@ -65,7 +59,7 @@ def send_packet(broker, conn, buf, start, n):
         return _pass_through(broker, conn, buf, start, n)
     copy(conns.tx, at, buf, start, n)
     conns.tx[at] = 0x30
-    broker.stats[_PUBLISH_OUT] += 1
+    broker.stats[PUBLISH_OUT] += 1
     return True
 
 
@@ -76,10 +70,10 @@ def _pass_through(broker, conn, buf, start, n):
     conns = broker.conns
     k = conns.tx_bytes
     lwip = broker.loop.lwip
-    msg = _NONE
+    msg = NONE
     if lwip and lwip.leaves(conn, n):
         msg = store(broker.tables, buf, start + k, 0, start + k, n - k, 0)
-        if msg == _NONE:
+        if msg == NONE:
             return False
     at = conns.reserve(conn, k)
     if at >= 0:
@@ -87,15 +81,15 @@ def _pass_through(broker, conn, buf, start, n):
         conns.tx[at] = 0x30
         broker.flush(conn)
         if conns.tx_end[conn] != at + k:
-            broker.stats[_PUBLISH_OUT] += 1
-            if msg == _NONE:
+            broker.stats[PUBLISH_OUT] += 1
+            if msg == NONE:
                 pass_rest(broker, conn, buf, start + k, n - k)
             else:
                 set_chunked(conns, conn, msg, 2, 0)
                 fill(broker, conn)
             return True
         conns.tx_end[conn] = at
-    if msg != _NONE:
+    if msg != NONE:
         unref(broker.tables, msg)
     return False
 
@@ -103,7 +97,7 @@ def _pass_through(broker, conn, buf, start, n):
 def pass_rest(broker, conn, buf, start, n):
     """Send the rest of a QoS 0 packet whose beginning was sent, or is in tx."""
     conns = broker.conns
-    if conns.out[conn] != _BLOCKED:
+    if conns.out[conn] != BLOCKED:
         k = broker.write(conn, buf, start, n)
         start += k
         n -= k
@@ -112,9 +106,9 @@ def pass_rest(broker, conn, buf, start, n):
         copy(conns.tx, at, buf, start, n)
         return
     msg = store(broker.tables, buf, start, 0, start, n, 0)
-    if msg == _NONE:
+    if msg == NONE:
         broker.messages.refused += 1
-        broker.end(conn, _POLICY_DISCONNECT)
+        broker.end(conn, POLICY_DISCONNECT)
     else:
         set_chunked(conns, conn, msg, 2, 0)
         fill(broker, conn)
@@ -145,7 +139,7 @@ def may_begin(broker, conn, msg, first, n):
         return True
     # One of QoS 0 that has waited begins in any case: a shorter one would overtake it.
     entry = broker.sessions.cursor[conns.session[conn]]
-    waited = entry != _NONE and broker.deliveries.msg[entry] == msg != _NONE
+    waited = entry != NONE and broker.deliveries.msg[entry] == msg != NONE
     return waited and not first & 6
 
 
@@ -160,11 +154,11 @@ def set_chunked(conns, conn, msg, off, packet_id):
 def fill(broker, conn):
     """Continue a chunked send. True if none is under way any more."""
     conns = broker.conns
-    while conns.chunked_msg[conn] != _NONE:
+    while conns.chunked_msg[conn] != NONE:
         limit = (conn + 1) * conns.tx_bytes
         end = conns.tx_end[conn]
         if limit - end < _CHUNK_LEAST or not _copy_chunk(broker, conn, limit):
-            if conns.out[conn] == _BLOCKED:
+            if conns.out[conn] == BLOCKED:
                 return False
             broker.flush(conn)
             if conns.tx_end[conn] == end:
@@ -184,7 +178,7 @@ def _copy_chunk(broker, conn, limit):
     topic_end = messages.topic_len[msg] + 2
     end = topic_end + messages.payload_len[msg]
     if off == topic_end and packet_id:
-        if conns.level[conn] == 5 or messages.flags[msg] & _EXTRA:
+        if conns.level[conn] == 5 or messages.flags[msg] & EXTRA:
             at = broker.five.put_middle(broker, conn, msg, at, packet_id)
             if conns.chunked_id[conn]:
                 return False
@@ -212,7 +206,7 @@ def end_chunked(broker, conn):
     """The whole message is in tx, or its connection ends: release its reference."""
     conns = broker.conns
     msg = conns.chunked_msg[conn]
-    if msg != _NONE:
-        conns.chunked_msg[conn] = _NONE
+    if msg != NONE:
+        conns.chunked_msg[conn] = NONE
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
         unref(broker.tables, msg)

@@ -1,16 +1,9 @@
 # quota.py - how much of the space for messages a session may have, once much of it is in use
 # (is_tight() of delivery/routing.py), and what max_queued_bytes and max_inflight_bytes allow.
 # Loaded on demand; owns nothing. Does not allocate.
-from slotmq.platform.runtime import const
+from slotmq.constants import CROWDED, DELIVERIES, INFLIGHT_BYTES, MESSAGES, NONE, QUEUED_BYTES
 
-_NONE = const(0xFFFF)
-_INFLIGHT_BYTES = const(7)  # of Deliveries.count
-# What a session has reached; the odd ones: of what others leave
-_CROWDED = const(1)
-_DELIVERIES = const(2)
-_MESSAGES = const(4)
-_OF_BYTES = const(6)
-_QUEUED_BYTES = const(8)
+_OF_BYTES = 6
 
 
 def may_hold(broker, session, msg, new_size, freed, n):
@@ -31,15 +24,15 @@ def may_hold(broker, session, msg, new_size, freed, n):
 def bound(broker, session, msg, new_size, freed, n):
     """What keeps the session from one message more, as may_hold(): 0: nothing, else one of the
     numbers above."""
-    if n == _NONE and _has_queued(broker, session, broker.settings.max_queued_bytes):
-        return _QUEUED_BYTES
+    if n == NONE and _has_queued(broker, session, broker.settings.max_queued_bytes):
+        return QUEUED_BYTES
     sessions = broker.sessions
     messages = broker.messages
     arena = messages.arena
     free = messages.slots - messages.count[0]
     free_blocks = arena.free_blocks()
     size = messages.blocks(msg)
-    if msg == _NONE:
+    if msg == NONE:
         size = (new_size + arena.size - 1) // arena.size
         free -= 1
         free_blocks -= size
@@ -47,14 +40,14 @@ def bound(broker, session, msg, new_size, freed, n):
     most_blocks = arena.blocks - broker.retained.blocks
     left = 100 - broker.settings.max_offline_share
     crowded = free * 100 < most * left or free_blocks * 100 < most_blocks * left
-    crowded = crowded and (msg == _NONE or size > freed)
+    crowded = crowded and (msg == NONE or size > freed)
     deliveries = broker.deliveries
     free = deliveries.slots - deliveries.count[0] - 1
     if n and not freed and free * 100 < deliveries.slots * left:
         crowded = True
     crowded = int(crowded)
-    if crowded and sessions.conn[session] == _NONE:
-        return _CROWDED
+    if crowded and sessions.conn[session] == NONE:
+        return CROWDED
     slots, blocks = of_session(broker, session)
     share = broker.settings.max_session_share * sessions.slots
     if crowded:
@@ -62,11 +55,11 @@ def bound(broker, session, msg, new_size, freed, n):
     share_of = 100 * sessions.slots
     taken = n and sessions.queued[session] + sessions.inflight[session]
     if taken and taken >= deliveries.slots * share // share_of:
-        return _DELIVERIES + crowded
+        return DELIVERIES + crowded
     if not blocks:
         return 0
     if slots >= most * share // share_of:
-        return _MESSAGES + crowded
+        return MESSAGES + crowded
     return _OF_BYTES + crowded if blocks + size > most_blocks * share // share_of else 0
 
 
@@ -76,7 +69,7 @@ def _has_queued(broker, session, most):
     sessions = broker.sessions
     deliveries = broker.deliveries
     waiting = sessions.queued[session]
-    if sessions.conn[session] != _NONE:
+    if sessions.conn[session] != NONE:
         waiting += min(sessions.inflight[session] - deliveries.window[0], 0)
     entry = sessions.tail[session]
     while waiting > 0 and most > 0:
@@ -90,13 +83,13 @@ def _within_bytes(broker, session, most):
     """How many of the session's first deliveries, `most` at most, may be in flight with
     max_inflight_bytes? As in mosquitto, a message may begin below the limit and end above it."""
     deliveries = broker.deliveries
-    left = deliveries.count[_INFLIGHT_BYTES]
+    left = deliveries.count[INFLIGHT_BYTES]
     entry = broker.sessions.head[session]
     n = 0
-    while entry != _NONE and n < most and left > 0:
+    while entry != NONE and n < most and left > 0:
         if deliveries.flags[entry] & 6:  # QoS 0 is never in flight
             n += 1
-            if deliveries.msg[entry] != _NONE:  # has a message, which waits for PUBREC or PUBACK
+            if deliveries.msg[entry] != NONE:  # has a message, which waits for PUBREC or PUBACK
                 left -= broker.messages.payload_len[deliveries.msg[entry]]
         entry = deliveries.next[entry]
     return most if left > 0 else n
@@ -110,7 +103,7 @@ def of_session(broker, session):
     if sessions.id_msg:  # qos2_delivery release
         first = session * sessions.received
         for i in range(first, first + sessions.id_count[session]):
-            slots += sessions.id_msg[i] != _NONE
+            slots += sessions.id_msg[i] != NONE
             blocks += broker.messages.blocks(sessions.id_msg[i])
     return slots, blocks
 
@@ -120,7 +113,7 @@ def _queued(broker, session):
     deliveries = broker.deliveries
     blocks = 0
     entry = broker.sessions.head[session]
-    while entry != _NONE:
+    while entry != NONE:
         blocks += broker.messages.blocks(deliveries.msg[entry])
         entry = deliveries.next[entry]
     return blocks

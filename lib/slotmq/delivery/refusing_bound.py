@@ -1,17 +1,8 @@
 # refusing_bound.py - what the log says of the bound that refused a message or a delivery: its
 # name, its value, what is in use and what was needed. Loaded on demand; owns nothing; allocates.
+from slotmq.constants import (AMPLE, CROWDED, DELIVERIES, MESSAGES, MORE_QUEUED, NONE, NOTED_QOS_0,
+    QUEUED_BYTES, QUOTAS_FROM)
 from slotmq.delivery import quota
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
-_MORE_QUEUED = const(6)  # of Deliveries.count
-_QUOTAS_FROM = const(5)  # of Deliveries.count
-_CROWDED = const(1)
-_DELIVERIES = const(2)
-_MESSAGES = const(4)
-_QUEUED_BYTES = const(8)
-_NOTED_QOS_0 = const(27)
-_AMPLE = const(65536)  # as in delivery/routing.py
 
 
 def report(broker, what, session, msg, size):
@@ -21,11 +12,11 @@ def report(broker, what, session, msg, size):
     size = size or messages.topic_len[msg] + 2 + messages.payload_len[msg]
     if broker.journal_full:
         text = ": the journal's space"
-    elif session == _NONE:
+    elif session == NONE:
         text = ": " + _of_all(messages, size)
     else:
         who = broker.sessions.client_id(session).decode()
-        why = _of_qos_0 if what == _NOTED_QOS_0 else _of_session
+        why = _of_qos_0 if what == NOTED_QOS_0 else _of_session
         text = ", the first for %r: %s" % (who, why(broker, session, msg, size))
     broker.said[what] = text
 
@@ -44,20 +35,20 @@ def _of_qos_0(broker, session, msg, size):
     sessions, conns, messages = broker.sessions, broker.conns, broker.messages
     conn = sessions.conn[session]
     first = entry = sessions.cursor[session]
-    while entry != _NONE and not broker.deliveries.flags[entry] & 6:
+    while entry != NONE and not broker.deliveries.flags[entry] & 6:
         entry = broker.deliveries.next[entry]
     if entry != first:
         what = broker.deliveries.window[0], sessions.inflight[session]
-        if entry != _NONE:
+        if entry != NONE:
             return "max_inflight_messages %d, %d sent, and QoS 1 or 2 waits before it" % what
-    elif first != _NONE or conns.chunked_msg[conn] == _NONE:
+    elif first != NONE or conns.chunked_msg[conn] == NONE:
         used = conns.tx_end[conn] - conn * conns.tx_bytes
         if used or size <= conns.tx_bytes:
             return "limit tx_bytes %d, %d in use, %d needed" % (conns.tx_bytes, used, size)
         return _of_all(messages, size - conns.tx_bytes)
     bytes_ = broker.limits.message_bytes
-    if bytes_ < _AMPLE:
-        return "limit message_bytes %d, %d needed to queue QoS 0" % (bytes_, _AMPLE)
+    if bytes_ < AMPLE:
+        return "limit message_bytes %d, %d needed to queue QoS 0" % (bytes_, AMPLE)
     return _of_quota(broker, size)
 
 
@@ -70,7 +61,7 @@ def _of_quota(broker, size):
     if has + 1 <= window[2]:
         what = "deliveries", broker.deliveries.slots
         has = broker.deliveries.count[0]
-        if has + 1 <= broker.deliveries.count[_QUOTAS_FROM]:
+        if has + 1 <= broker.deliveries.count[QUOTAS_FROM]:
             what = "message_bytes", arena.blocks * arena.size
             has, needed = (arena.blocks - arena.free_blocks()) * arena.size, size
     share = "max_session_share %d" % settings.max_session_share
@@ -85,28 +76,28 @@ def _of_session(broker, session, msg, size):
     waiting = sessions.queued[session]
     inflight, most = deliveries.window[:2]
     what = most, inflight
-    if sessions.conn[session] != _NONE:
+    if sessions.conn[session] != NONE:
         waiting += sessions.inflight[session]
         most += inflight
-    if waiting >= most + deliveries.count[_MORE_QUEUED]:
+    if waiting >= most + deliveries.count[MORE_QUEUED]:
         return "max_queued_messages %d, max_inflight_messages %d, %d wait" % (what + (waiting,))
-    if deliveries.count[2] == _NONE:
+    if deliveries.count[2] == NONE:
         return "limit deliveries %d, all in use" % deliveries.slots
     # (drop_oldest() may have freed blocks, which does not change much.)
-    found = quota.bound(broker, session, msg, size, 0, 1 if waiting < most else _NONE)
-    if found == _QUEUED_BYTES:
+    found = quota.bound(broker, session, msg, size, 0, 1 if waiting < most else NONE)
+    if found == QUEUED_BYTES:
         return "max_queued_bytes %d" % settings.max_queued_bytes
-    if found == _CROWDED:
+    if found == CROWDED:
         return "max_offline_share %d, and it has no connection" % settings.max_offline_share
     slots, blocks = quota.of_session(broker, session)
     kind = found & ~1
     what = "message_bytes", messages.arena.blocks * messages.arena.size
     has, needed = blocks * messages.arena.size, size
-    if kind == _DELIVERIES:
+    if kind == DELIVERIES:
         what, has, needed = ("deliveries", deliveries.slots), slots, 1
-    elif kind == _MESSAGES:
+    elif kind == MESSAGES:
         what, has, needed = ("messages", messages.slots), slots, 1
     share = "max_session_share %d" % settings.max_session_share
-    if found & _CROWDED:
+    if found & CROWDED:
         share = "max_offline_share %d, used by all, its part" % settings.max_offline_share
     return "%s of limit %s %d, it has %d, %d needed" % ((share,) + what + (has, needed))

@@ -5,17 +5,13 @@
 # had reached, so that none is lost and no turn is long. After the last slot the scan goes through
 # the $SYS topics, whose values are made then. Owns nothing: subscriptions.scan has the next slot
 # of each subscription. Does not allocate, except for $SYS.
+from slotmq.constants import EXTRA, HAS_ROW, NONE, PUBLISH_OUT
 from slotmq.delivery.outgoing import send_message
 from slotmq.delivery.routing import has_space
 from slotmq.fast import append, topic_matches, unref
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_RETAINED = const(0x31)
-_EXTRA = const(8)
-_HAS_ROW = const(16)  # in the flags of a message: the journal has its row
-_PUBLISH_OUT = const(3)
-_SLOTS = const(2048)  # that one call of scan() looks at
+_RETAINED = 0x31
+_SLOTS = 2048  # that one call of scan() looks at
 
 
 def set_message(broker, buf, topic, topic_len, msg):
@@ -24,18 +20,18 @@ def set_message(broker, buf, topic, topic_len, msg):
     retained = broker.retained
     messages = broker.messages
     slot = retained.find(buf, topic, topic_len)
-    if msg == _NONE or messages.payload_len[msg] == 0:
-        if slot != _NONE:
+    if msg == NONE or messages.payload_len[msg] == 0:
+        if slot != NONE:
             unref(broker.tables, retained.remove(slot))
         return
-    if broker.journal_full and not messages.flags[msg] & _HAS_ROW:
+    if broker.journal_full and not messages.flags[msg] & HAS_ROW:
         retained.refused += 1
         return
-    if slot != _NONE:
+    if slot != NONE:
         unref(broker.tables, retained.put(slot, msg))
-    elif retained.add(buf, topic, topic_len, msg) == _NONE:
+    elif retained.add(buf, topic, topic_len, msg) == NONE:
         found = broker.five and broker.five.reclaim()
-        if not found or retained.add(buf, topic, topic_len, msg) == _NONE:
+        if not found or retained.add(buf, topic, topic_len, msg) == NONE:
             retained.refused += 1
             return
     messages.refs[msg] += 1
@@ -58,7 +54,7 @@ def scan(broker, session):
     sessions = broker.sessions
     subs = broker.subscriptions
     sub = sessions.first_sub[session]
-    while sub != _NONE and sessions.scans[session]:
+    while sub != NONE and sessions.scans[session]:
         if subs.scan[sub]:
             if not _scan_one(broker, session, sub):
                 return
@@ -77,7 +73,7 @@ def _scan_one(broker, session, sub):
     n = end - text
     if not _has_wildcard(work, text, end):
         slot = retained.find(work, text, n)
-        if slot != _NONE:
+        if slot != NONE:
             return deliver(broker, session, sub, retained.msg[slot])
         return work[text] != 36 or _has_sys(broker, session, sub, text, n)
     if not (retained.scan_slots or _scan_slots)(broker, session, sub, text, n):
@@ -101,7 +97,7 @@ def _scan_slots(broker, session, sub, text, n):
     begun = slot
     while slot < end:
         msg = msgs[slot]
-        if msg != _NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
+        if msg != NONE and topic_matches(work, text, n, work, 0, names.read(slot, work, 0)):
             if not (
                 is_plain and _put(broker, conn, msg, five) or deliver(broker, session, sub, msg)
             ):
@@ -125,7 +121,7 @@ def _put(broker, conn, msg, five):
     end = at + 2 + n + size
     if five:
         end += 1
-    if end - at > 129 or messages.flags[msg] & _EXTRA or end > conns.tx_limit[conn]:
+    if end - at > 129 or messages.flags[msg] & EXTRA or end > conns.tx_limit[conn]:
         return False
     tx = conns.tx
     tx[at] = _RETAINED
@@ -137,7 +133,7 @@ def _put(broker, conn, msg, five):
     conns.tx_end[conn] = end
     if not conns.out[conn]:
         conns.mark_dirty(conn)
-    broker.stats[_PUBLISH_OUT] += 1
+    broker.stats[PUBLISH_OUT] += 1
     return True
 
 
@@ -162,7 +158,7 @@ def deliver(broker, session, sub, msg):
         return False
     entry = append(broker.tables, session, msg, granted << 1 | 1)
     if five:
-        five.set_subscription(broker, entry, _NONE, five.identifier[sub])
+        five.set_subscription(broker, entry, NONE, five.identifier[sub])
     return True
 
 

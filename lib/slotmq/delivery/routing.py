@@ -7,39 +7,19 @@
 # messages, and after the acknowledgements were placed. Owns nothing. Does not allocate.
 #
 # flags are the lower four bits of PUBLISH's first byte: DUP 8, QoS << 1, RETAIN 1.
+from slotmq.constants import (AMPLE, BLOCKED, DROPPED, DUP, END, INFLIGHT_BYTES, MORE_QUEUED, NONE,
+    NOTED_QOS_0, PACKETS_OUT, PAYLOAD, PUBLISH, PUBREL, QOS_0, QUEUED, QUOTAS_FROM, RELEASED,
+    START, TOPIC, TOPIC_LEN, TOTAL, WARNING)
 from slotmq.delivery.encode import put_short
 from slotmq.delivery.outgoing import send_message, send_packet, space
 from slotmq.fast import append, fan, finish, place, send, unref
 from slotmq.fast import store as take_message
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_INFLIGHT_BYTES = const(7)  # of Deliveries.count
-_MORE_QUEUED = const(6)  # of Deliveries.count
-_QUOTAS_FROM = const(5)  # of Deliveries.count
-_BLOCKED = const(2)
-_QUEUED = const(0)
-_RELEASED = const(3)
-_PUBLISH = const(0x30)
-_DUP = const(8)
 TRIES = 16  # messages dropped to make space for one
-_PUBREL = const(0x62)
-_START = const(2)
-_END = const(4)
-_TOTAL = const(5)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PAYLOAD = const(9)
-_PACKETS_OUT = const(1)
-_DROPPED = const(4)
-_WARNING = const(2)
-_QOS_0 = const(21)
-_NOTED_DELIVERIES = const(22)
-_NOTED_MESSAGES = const(23)
-_NOTED_QOS_0 = const(27)
-_COUNT_MOST = const(0xFFFFFFF)
-_AMPLE = const(65536)  # bytes for messages
+_NOTED_DELIVERIES = 22
+_NOTED_MESSAGES = 23
+_COUNT_MOST = 0xFFFFFFF
 
 
 def route(broker, buf, topic, topic_len):
@@ -64,14 +44,14 @@ def publish_packet(broker, pkt, buf, slot):
     if broker.queue_qos0:
         _publish_or_queue(broker, pkt, buf, i, end)
         return
-    msg = _NONE
+    msg = NONE
     while True:
-        i = place(conns.columns, i, end, buf, pkt[_START], pkt[_TOTAL])
+        i = place(conns.columns, i, end, buf, pkt[START], pkt[TOTAL])
         if i == end:
             break
         msg = _place_slowly(broker, pkt, buf, subs.pool[i] >> 2, msg)
         i += 1
-    if msg != _NONE:
+    if msg != NONE:
         unref(broker.tables, msg)
 
 
@@ -84,14 +64,14 @@ def _place_slowly(broker, pkt, buf, session, msg):
         broker.queued_to_self = True
         broker.conns.tx_limit[conn] = broker.conns.tx_end[conn]
     else:
-        slow = is_slow(broker, session, pkt[_TOTAL])
+        slow = is_slow(broker, session, pkt[TOTAL])
         if slow <= 0:
-            if slow or not send_packet(broker, conn, buf, pkt[_START], pkt[_TOTAL]):
-                drop(broker, session, _NONE, pkt[_TOTAL])
+            if slow or not send_packet(broker, conn, buf, pkt[START], pkt[TOTAL]):
+                drop(broker, session, NONE, pkt[TOTAL])
             return msg
-    if msg == _NONE:
+    if msg == NONE:
         msg = store(broker, pkt, buf, 0)
-    if msg != _NONE:
+    if msg != NONE:
         enqueue(broker, session, msg, 0)
     return msg
 
@@ -104,11 +84,11 @@ def is_slow(broker, session, size):
     else it would overtake."""
     flags = broker.deliveries.flags
     first = entry = broker.sessions.cursor[session]
-    if first == _NONE and broker.conns.chunked_msg[broker.sessions.conn[session]] == _NONE:
+    if first == NONE and broker.conns.chunked_msg[broker.sessions.conn[session]] == NONE:
         return 0
-    while entry != _NONE and not flags[entry] & 6:
+    while entry != NONE and not flags[entry] & 6:
         entry = broker.deliveries.next[entry]
-    if entry == _NONE and broker.limits.message_bytes >= _AMPLE:
+    if entry == NONE and broker.limits.message_bytes >= AMPLE:
         if not is_tight(broker, size, 1):
             return 1
     return 0 if first == entry else -1
@@ -116,34 +96,34 @@ def is_slow(broker, session, size):
 
 def drop(broker, session, msg, size):
     """Count a QoS 0 message for which the client's buffer has no space; see note()."""
-    note(broker, _NOTED_QOS_0, session, msg, size)
+    note(broker, NOTED_QOS_0, session, msg, size)
     stats = broker.stats
-    stats[_DROPPED] += 1
-    stats[_QOS_0] = stats[_QOS_0] + 1 & _COUNT_MOST
+    stats[DROPPED] += 1
+    stats[QOS_0] = stats[QOS_0] + 1 & _COUNT_MOST
 
 
 def _publish_or_queue(broker, pkt, buf, i, end):
     # queue_qos0_messages: a session that is offline or has a queue gets it at the queue's end.
-    msg = _NONE
+    msg = NONE
     while i < end:
         session = broker.subscriptions.pool[i] >> 2
         if not must_queue(broker, session):
-            if place(broker.conns.columns, i, i + 1, buf, pkt[_START], pkt[_TOTAL]) == i:
+            if place(broker.conns.columns, i, i + 1, buf, pkt[START], pkt[TOTAL]) == i:
                 msg = _place_slowly(broker, pkt, buf, session, msg)
         else:
-            if msg == _NONE:
+            if msg == NONE:
                 msg = store(broker, pkt, buf, 0)
-            if msg != _NONE:
+            if msg != NONE:
                 enqueue(broker, session, msg, 0)
         i += 1
-    if msg != _NONE:
+    if msg != NONE:
         unref(broker.tables, msg)
 
 
 def must_queue(broker, session):
     """With queue_qos0_messages: must a QoS 0 message be queued?"""
     sessions = broker.sessions
-    return sessions.conn[session] == _NONE or sessions.cursor[session] != _NONE
+    return sessions.conn[session] == NONE or sessions.cursor[session] != NONE
 
 
 def fan_out(broker, msg, qos, slot):
@@ -175,7 +155,7 @@ def _send_qos0(broker, session, msg):
     if slow is None:
         return
     if slow <= 0:
-        if slow == 0 and send_message(broker, conn, msg, _PUBLISH, 0):
+        if slow == 0 and send_message(broker, conn, msg, PUBLISH, 0):
             return
         if not must_wait(broker, conn):
             drop(broker, session, msg, 0)
@@ -185,7 +165,7 @@ def _send_qos0(broker, session, msg):
 
 def must_wait(broker, conn):
     """Is there no space only because the journal allows no flush in the middle of a packet?"""
-    return broker.journal and broker.no_commit and broker.conns.out[conn] != _BLOCKED
+    return broker.journal and broker.no_commit and broker.conns.out[conn] != BLOCKED
 
 
 def way(broker, session, size):
@@ -193,7 +173,7 @@ def way(broker, session, size):
     conn = broker.sessions.conn[session]
     if broker.queue_qos0 and must_queue(broker, session):
         return 1
-    if conn == _NONE:
+    if conn == NONE:
         return None
     if conn == broker.reading:
         return 1
@@ -201,9 +181,9 @@ def way(broker, session, size):
         # Was one queued because of must_wait()? Then later ones must follow it.
         flags = broker.deliveries.flags
         entry = broker.sessions.cursor[session]
-        while entry != _NONE and flags[entry] & 6:
+        while entry != NONE and flags[entry] & 6:
             entry = broker.deliveries.next[entry]
-        if entry != _NONE:
+        if entry != NONE:
             return 1
     return is_slow(broker, session, size)
 
@@ -226,26 +206,26 @@ def enqueue(broker, session, msg, flags):
             break
         freed += blocks
     broker.deliveries.refused += 1
-    broker.stats[_DROPPED] += 1
+    broker.stats[DROPPED] += 1
     if broker.bridges:
         broker.bridges.refused(session)
-    return _NONE
+    return NONE
 
 
-def has_space(broker, session, msg=_NONE, freed=0, size=0):
+def has_space(broker, session, msg=NONE, freed=0, size=0):
     """May one more message wait for this session? It is in slot msg, or has `size` bytes and no
     slot yet. freed: blocks that drop_oldest() has freed for it."""
     sessions = broker.sessions
     waiting = sessions.queued[session]
     window = broker.deliveries.window
     most = window[1]
-    if sessions.conn[session] != _NONE:
+    if sessions.conn[session] != NONE:
         waiting += sessions.inflight[session]
         most += window[0]
     count = broker.deliveries.count
-    if waiting >= most + count[_MORE_QUEUED] or count[2] == _NONE:
+    if waiting >= most + count[MORE_QUEUED] or count[2] == NONE:
         return False
-    return may_hold(broker, session, msg, size, freed, 1 if waiting < most else _NONE)
+    return may_hold(broker, session, msg, size, freed, 1 if waiting < most else NONE)
 
 
 def is_tight(broker, size, n):
@@ -257,14 +237,14 @@ def is_tight(broker, size, n):
     if messages.count[0] + (size > 0) > window[2]:
         return True
     count = broker.deliveries.count
-    if count[0] + n > count[_QUOTAS_FROM]:
+    if count[0] + n > count[QUOTAS_FROM]:
         return True
     return (arena.free_blocks() - window[3]) * arena.size < size
 
 
 def may_hold(broker, session, msg, size, freed, n):
     """Is the message within the session's quota? msg, size, freed: see has_space(); n: deliveries
-    that it takes, 1 or 0, or _NONE: 1, and so many wait that their bytes count."""
+    that it takes, 1 or 0, or NONE: 1, and so many wait that their bytes count."""
     if not is_tight(broker, size, n):
         return True
     return ask_quota(broker, session, msg, size, freed, n, True)
@@ -287,7 +267,7 @@ def may_wait_for_pubrel(broker, session, size):
     """With qos2_delivery release: may the session's message of `size` bytes wait in a slot for its
     PUBREL? If not, it is counted as refused."""
     full = broker.journal_full and not broker.sessions.clean[session]
-    if not full and may_hold(broker, session, _NONE, size, 0, 0):
+    if not full and may_hold(broker, session, NONE, size, 0, 0):
         return True
     return not refuse(broker, session, size)
 
@@ -299,13 +279,13 @@ def is_refused(broker, slot, qos):
         return False
     with heap.lifted:
         needs = ondemand.take("journal.compaction", broker.now).needs_row(broker, slot)
-    return needs and refuse(broker, _NONE, 1)
+    return needs and refuse(broker, NONE, 1)
 
 
 def note(broker, what, session, msg, size):
     """Have delivery/refusing_bound.py note for the log which bound refuses this, the first one
     since its last line about that."""
-    if broker._log_mask & _WARNING and not broker.stats[what]:
+    if broker._log_mask & WARNING and not broker.stats[what]:
         broker.stats[what] = 1
         heap.lift()
         try:
@@ -318,25 +298,25 @@ def note(broker, what, session, msg, size):
 
 def refuse(broker, session, size):
     """Count a message that is refused since there is no space; -> True."""
-    note(broker, _NOTED_MESSAGES, session, _NONE, size)
+    note(broker, _NOTED_MESSAGES, session, NONE, size)
     broker.messages.refused += 1
-    broker.stats[_DROPPED] += 1
+    broker.stats[DROPPED] += 1
     return True
 
 
 def store(broker, pkt, buf, flags):
     """Store the PUBLISH in a message slot, with one reference; NONE: there is no space."""
-    topic = pkt[_TOPIC]
-    payload = pkt[_PAYLOAD]
-    size = pkt[_END] - payload
+    topic = pkt[TOPIC]
+    payload = pkt[PAYLOAD]
+    size = pkt[END] - payload
     for _ in range(TRIES):
-        msg = take_message(broker.tables, buf, topic, pkt[_TOPIC_LEN], payload, size, flags)
-        if msg != _NONE:
+        msg = take_message(broker.tables, buf, topic, pkt[TOPIC_LEN], payload, size, flags)
+        if msg != NONE:
             return msg
         if not make_space(broker):
             break
-    refuse(broker, _NONE, pkt[_TOPIC_LEN] + 2 + size)
-    return _NONE
+    refuse(broker, NONE, pkt[TOPIC_LEN] + 2 + size)
+    return NONE
 
 
 def make_space(broker):
@@ -357,10 +337,10 @@ def make_space(broker):
 def drop_oldest(broker, session):
     """Drop the session's oldest message that was never sent; -> its blocks, or 0."""
     entry = broker.deliveries.oldest_queued(broker.sessions, session)
-    if entry == _NONE:
+    if entry == NONE:
         return 0
     broker.deliveries.refused += 1
-    broker.stats[_DROPPED] += 1
+    broker.stats[DROPPED] += 1
     if broker.bridges:
         broker.bridges.refused(session)
     n = broker.messages.blocks(broker.deliveries.msg[entry])
@@ -376,7 +356,7 @@ def drain(broker, session):
         broker.five.drain(broker, session)
         return
     most = broker.deliveries.window[0]
-    if broker.deliveries.count[_INFLIGHT_BYTES]:
+    if broker.deliveries.count[INFLIGHT_BYTES]:
         most = ask_quota(broker, session, most, 0, 0, -1, most)
     while send(broker.tables, session, conn, most) and _send_slowly(broker, conn, session):
         pass
@@ -388,15 +368,15 @@ def _send_slowly(broker, conn, session):
     deliveries = broker.deliveries
     entry = broker.sessions.cursor[session]
     flags = deliveries.flags[entry]
-    if deliveries.state[entry] == _RELEASED:
+    if deliveries.state[entry] == RELEASED:
         at = space(broker, conn, 4)
         if at < 0:
             return False
-        put_short(broker.conns.tx, at, _PUBREL, entry + 1)
-        broker.stats[_PACKETS_OUT] += 1
+        put_short(broker.conns.tx, at, PUBREL, entry + 1)
+        broker.stats[PACKETS_OUT] += 1
     else:
         flags &= 15
-        done = send_message(broker, conn, deliveries.msg[entry], _PUBLISH | flags, entry + 1)
+        done = send_message(broker, conn, deliveries.msg[entry], PUBLISH | flags, entry + 1)
         if not done:
             return False
         if done < 0 or not flags & 6:
@@ -410,8 +390,8 @@ def _send_slowly(broker, conn, session):
 def mark_sent(broker, session, entry):
     """The delivery is in the outgoing buffer: move it from the queue to the window."""
     deliveries = broker.deliveries
-    if deliveries.state[entry] == _QUEUED:
+    if deliveries.state[entry] == QUEUED:
         deliveries.state[entry] = deliveries.flags[entry] >> 1 & 3
-        deliveries.flags[entry] |= _DUP
+        deliveries.flags[entry] |= DUP
         broker.sessions.queued[session] -= 1
         broker.sessions.inflight[session] += 1

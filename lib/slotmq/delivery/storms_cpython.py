@@ -2,13 +2,11 @@
 # delivery/retain.py, many in one call, with a regular expression and one join. Owns nothing.
 import re
 
+from slotmq.constants import EXTRA, NONE, PUBLISHES
 from slotmq.delivery.retain import deliver
 from slotmq.fast import topic_matches
 
-_NONE = 0xFFFF
-_EXTRA = 8
 _NOT_0 = 6
-_PUBLISHES = 1
 _NO_PACKET = 1 << 14  # a Remaining Length that the fast path leaves
 # The fixed header, by its Remaining Length
 _HEADS = [bytes((0x31, n)) for n in range(128)]
@@ -32,7 +30,7 @@ def _scan_slots(broker, session, sub, text, n):
     if level == 5:
         ident = broker.five.identifier[sub]
         most = broker.five.packet_max[conn]
-    look_at = _EXTRA | _NOT_0 if subs.qos[sub] else _EXTRA  # flags of what deliver() must send
+    look_at = EXTRA | _NOT_0 if subs.qos[sub] else EXTRA  # flags of what deliver() must send
     # At 6, of a bridge, there is a packet_max
     puts = not (broker.acl or level == 6 or subs.qos[sub] and broker.upgrade_qos)
     slot = subs.scan[sub] - 1
@@ -46,7 +44,7 @@ def _scan_slots(broker, session, sub, text, n):
             if slot == end:
                 break
         msg = msgs[slot]
-        if msg != _NONE:
+        if msg != NONE:
             size = retained.names.read(slot, work, 0)
             if topic_matches(work, text, n, work, 0, size):
                 if not deliver(broker, session, sub, msg):
@@ -71,7 +69,7 @@ def put_retained(tables, msgs, i, end, conn, buf, at, n, ident, most, look_at):
     most = most or _NO_PACKET
     parts = []
     for msg in msgs[i:end]:
-        if msg != _NONE:
+        if msg != NONE:
             stop = lengths[msg] + 2
             if stop > size:
                 break
@@ -91,7 +89,7 @@ def put_retained(tables, msgs, i, end, conn, buf, at, n, ident, most, look_at):
         at = c.tx_end[conn]
         c.tx_end[conn] = stop = c.tx_limit[conn] - space
         c.tx[at:stop] = b"".join(parts)
-        c.counts[_PUBLISHES] += len(parts) // (4 if own else 2)
+        c.counts[PUBLISHES] += len(parts) // (4 if own else 2)
         if not c.out[conn]:
             c.mark_dirty(conn)
     return i

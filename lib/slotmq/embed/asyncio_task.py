@@ -5,10 +5,10 @@
 # for _IDLE_MS. Allocates what asyncio does.
 import asyncio
 
-from slotmq.platform.runtime import const
+from slotmq.constants import BYTES_IN
 
-_IDLE_MS = const(5)
-_BYTES_IN = const(5)
+
+_IDLE_MS = 5
 
 
 async def serve(broker):
@@ -18,7 +18,7 @@ async def serve(broker):
     try:
         while not broker.loop or not broker.loop.stopping:
             broker.turn(0)
-            now = stats[_BYTES_IN]
+            now = stats[BYTES_IN]
             await asyncio.sleep(0 if now != before else _IDLE_MS / 1000)
             before = now
     finally:

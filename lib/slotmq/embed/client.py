@@ -5,37 +5,19 @@
 # Owns a slot of `connections`, an inbox for one packet of max_packet, and the acknowledgements
 # that it still has to send. Speaks MQTT 3.1.1. Allocates, except in write(), which the loop calls
 # with the heap locked.
+from slotmq.constants import (ACCEPTED, ALL_BITS, BLOCKED, CONNECT_TYPE, EAGAIN, EMFILE, ENDING,
+    FLAGS, FOR_THIS_PACKET, NONE, PACKET_ID, PAYLOAD, PUBACK, PUBCOMP, PUBLISH_TYPE, PUBREC,
+    PUBREL_TYPE, TOPIC, TOPIC_LEN, TYPE)
 from slotmq.embed import publishing
 from slotmq.embed.client_packets import filter_of
 from slotmq.embed.packets import field, packet_of
 from slotmq.fast import copy, new_packet, next_packet, topic_matches
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 from slotmq.protocol.dispatch import readable, receive
 
-_NONE = const(0xFFFF)
-_ENDING = const(3)
-_BLOCKED = const(2)
-_ACCEPTED = const(15)
-_TYPE = const(0)
-_FLAGS = const(1)
-_PACKET_ID = const(6)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PAYLOAD = const(9)
-_PUBLISH_TYPE = const(3)
-_PUBREL_TYPE = const(6)
-_CONNECT = const(1)
-_LEAST = const(8)
-_PUBACK = const(0x40)
-_PUBREC = const(0x50)
-_PUBCOMP = const(0x70)
-_EACCES = const(13)
-_EMFILE = const(24)
-_ENOTCONN = const(107)
-_EAGAIN = const(11)
-_FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
-_ALL = const(0x3FFFFFFF)
+_LEAST = 8
+_EACCES = 13
+_ENOTCONN = 107
 
 
 class Client:
@@ -58,16 +40,16 @@ class Client:
         self._received = []  # QoS 2 ids between PUBLISH and PUBREL
         self._packet_id = 0
         self.conn = conn = broker.conns.take(self, broker.now)
-        if conn == _NONE:
-            raise OSError(_EMFILE, "full: limit connections")
-        self.quota = [_NONE, 1, 0, None]
+        if conn == NONE:
+            raise OSError(EMFILE, "full: limit connections")
+        self.quota = [NONE, 1, 0, None]
         broker.conns.quota[conn] = self.quota
         broker.loop.of_stream[self] = conn
         interceptor.clients.append(self)
 
     @property
     def is_connected(self):
-        return self.conn is not None and self.interceptor.broker.conns.state[self.conn] != _ENDING
+        return self.conn is not None and self.interceptor.broker.conns.state[self.conn] != ENDING
 
     def subscribe(self, topic_filter, callback, qos=0):
         """Call callback(topic, payload, qos, retained) for what matches, topic a str.
@@ -82,7 +64,7 @@ class Client:
         if code is not None and code > 2:
             if full == subs.refused + subs.nodes_refused:
                 raise OSError(_EACCES, "acl_file or may_subscribe forbids it")
-            raise OSError(_EMFILE, "full: limit subscriptions, limit nodes")
+            raise OSError(EMFILE, "full: limit subscriptions, limit nodes")
         self.hear(name, callback)
         return code
 
@@ -122,12 +104,12 @@ class Client:
         n = min(n, len(self._inbox) - self._end)
         copy(self._inbox, self._end, buf, off, n)
         self._end += n
-        self.written = self.written + n & _ALL
+        self.written = self.written + n & ALL_BITS
         return n
 
     def taken(self):
         """How many of the bytes that were written have left the inbox."""
-        return self.written - self._end & _ALL
+        return self.written - self._end & ALL_BITS
 
     def send(self, data):
         return 0  # for fast/turn_cpython.py: the loop must write, so that callbacks are called
@@ -148,16 +130,16 @@ class Client:
         has_raised = False
         try:
             while n and self.conn is not None:
-                flags = pkt[_FLAGS]
-                packet_id = pkt[_PACKET_ID]
+                flags = pkt[FLAGS]
+                packet_id = pkt[PACKET_ID]
                 topic = b""
-                if pkt[_TYPE] == _PUBLISH_TYPE and self._is_new(flags >> 1 & 3, packet_id):
-                    topic = bytes(self._view[pkt[_TOPIC] : pkt[_TOPIC] + pkt[_TOPIC_LEN]])
-                    payload = bytes(self._view[pkt[_PAYLOAD] : n])
-                elif pkt[_TYPE] == _PUBREL_TYPE:
+                if pkt[TYPE] == PUBLISH_TYPE and self._is_new(flags >> 1 & 3, packet_id):
+                    topic = bytes(self._view[pkt[TOPIC] : pkt[TOPIC] + pkt[TOPIC_LEN]])
+                    payload = bytes(self._view[pkt[PAYLOAD] : n])
+                elif pkt[TYPE] == PUBREL_TYPE:
                     if packet_id in self._received:
                         self._received.remove(packet_id)
-                    self._ack(_PUBCOMP, packet_id)
+                    self._ack(PUBCOMP, packet_id)
                 self._end -= n
                 copy(inbox, 0, inbox, n, self._end)
                 callbacks = self._callbacks
@@ -180,7 +162,7 @@ class Client:
         # A message: acknowledge it. False: it was delivered before.
         if not qos:
             return True
-        self._ack(_PUBACK if qos == 1 else _PUBREC, packet_id)
+        self._ack(PUBACK if qos == 1 else PUBREC, packet_id)
         if qos == 2:
             if packet_id in self._received:
                 return False
@@ -193,7 +175,7 @@ class Client:
     def _reply(self):
         # Flush what did not fit into the inbox, and send the acknowledgements.
         broker = self.interceptor.broker
-        if broker.conns.out[self.conn] == _BLOCKED:
+        if broker.conns.out[self.conn] == BLOCKED:
             self.interceptor.broker.loop.writable(self.conn)
         while self._acks and self.is_connected and readable(broker, self.conn) >= 4:
             ack = bytes(self._acks[:4])
@@ -218,27 +200,27 @@ class Client:
             raise OSError(_ENOTCONN)
         pkt = new_packet(len(packet))
         next_packet(packet, 0, len(packet), pkt)
-        kind = pkt[_TYPE]
+        kind = pkt[TYPE]
         heap.lift()
         try:
             if not conns.is_empty(conn):
                 broker.flush(conn)
             if readable(broker, conn) < _LEAST:
-                raise OSError(_EAGAIN)  # no space for the answer: the inbox is not read yet
+                raise OSError(EAGAIN)  # no space for the answer: the inbox is not read yet
             start = self._end
             if broker.journal and broker.journal.limit:
                 control = ondemand.take("journal.compaction", broker.now)
                 control.weigh(broker.journal, kind, len(packet))
             broker.reading = conn
             broker.no_commit = 1
-            handlers = broker.first_handlers if kind == _CONNECT else broker.handlers
+            handlers = broker.first_handlers if kind == CONNECT_TYPE else broker.handlers
             result = handlers[kind](broker, conn, pkt, packet)
-            if result and result != _ACCEPTED:
+            if result and result != ACCEPTED:
                 broker.end(conn, result)
         finally:
             broker.no_commit = 0
-            broker.reading = _NONE
-            if broker.journal_full == _FOR_THIS_PACKET:
+            broker.reading = NONE
+            if broker.journal_full == FOR_THIS_PACKET:
                 broker.journal_full = broker.subscriptions.journal_full = False
             heap.drop()
         broker.resume(conn)

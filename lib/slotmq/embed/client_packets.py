@@ -1,16 +1,10 @@
 # client_packets.py - makes the packets of a client of the program (MQTT 3.1.1), and checks its
 # arguments: an invalid one raises ValueError before anything has changed, whereas in a packet it
 # would end the connection. Owns nothing. Allocates.
+from slotmq.constants import CLEAN, PACKET_MAX, RETAIN_FLAG, USER_NAME, WILL
 from slotmq.embed.packets import field, packet_of
 from slotmq.embed.publishing import checked, encoded
 from slotmq.fast import filter_ok, utf8_ok
-from slotmq.platform.runtime import const
-
-_CLEAN = const(2)
-_WILL = const(4)
-_RETAIN = const(32)
-_USER_NAME = const(128)
-_PACKET_MAX = const(10)
 
 
 def filter_of(broker, topic_filter, callback, qos):
@@ -39,7 +33,7 @@ def connect_of(broker, client_id, clean, will, user):
         raise ValueError("client id: at most %d bytes of UTF-8" % most)
     if not clean and not name:
         raise ValueError("client id: empty needs clean")
-    flags = _CLEAN if clean else 0
+    flags = CLEAN if clean else 0
     body = field(name)
     if will:
         if not isinstance(will, (tuple, list)) or len(will) != 4:
@@ -48,14 +42,14 @@ def connect_of(broker, client_id, clean, will, user):
         topic, payload = checked(broker, *will)
         if len(payload) > 65535:
             raise ValueError("payload: at most 65535 bytes of a will")
-        flags |= _WILL | qos << 3 | (_RETAIN if retain else 0)
+        flags |= WILL | qos << 3 | (RETAIN_FLAG if retain else 0)
         body += field(topic) + field(payload)
     if user:
         if len(user) > most or not utf8_ok(user, 0, len(user), 0):
             raise ValueError("user name: at most %d bytes of UTF-8" % most)
-        flags |= _USER_NAME
+        flags |= USER_NAME
         body += field(user)
     packet = packet_of(0x10, b"\0\4MQTT\4" + bytes((flags, 0, 0)) + body)
-    if len(packet) > broker.pkt[_PACKET_MAX]:
+    if len(packet) > broker.pkt[PACKET_MAX]:
         raise ValueError("larger than max_packet")
     return packet

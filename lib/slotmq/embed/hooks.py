@@ -18,14 +18,9 @@
 # which an RP2040 has 8 KB. So a hook may publish, subscribe and make clients as between two turns.
 # For events that this causes hooks are called in the next turn, so that no hook is called within
 # itself. None of the hooks may raise. Control plane: allocates.
+from slotmq.constants import ACCEPTED, ENDING, NONE, TYPE
 from slotmq.embed import publishing
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
-_ENDING = const(3)
-_ACCEPTED = const(15)
-_TYPE = const(0)
 
 
 def watch(broker, hooks):
@@ -63,8 +58,8 @@ class EventHooks:
     def connect(self, broker, conn, pkt, buf):
         # The stack is deep here. With one more variable the frame would be allocated on the
         # heap, which is locked.
-        result = self.inner_first[pkt[_TYPE]](broker, conn, pkt, buf)
-        if result == _ACCEPTED and broker.conns.session[conn] != _NONE:
+        result = self.inner_first[pkt[TYPE]](broker, conn, pkt, buf)
+        if result == ACCEPTED and broker.conns.session[conn] != NONE:
             self.add_event(conn, None)
         return result
 
@@ -78,7 +73,7 @@ class EventHooks:
 
     def end(self, conn, reason):
         broker = self.broker
-        if broker.conns.session[conn] != _NONE and broker.conns.state[conn] != _ENDING:
+        if broker.conns.session[conn] != NONE and broker.conns.state[conn] != ENDING:
             self.add_event(conn, reason)
         self.inner_end(conn, reason)
 
@@ -98,7 +93,7 @@ class EventHooks:
         self.inner_finish_turn()
         if self.events:
             broker = self.broker
-            broker.reading = _NONE  # also where a hook has raised in the midst of a packet
+            broker.reading = NONE  # also where a hook has raised in the midst of a packet
             heap.lift()
             try:
                 for _ in range(len(self.events)):

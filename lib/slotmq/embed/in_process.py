@@ -6,16 +6,13 @@
 # (platform/poller.py). Callbacks are called after each turn's last writes, with the heap
 # unlocked. What they publish is sent in the same turn. An exception of a callback leaves turn() or
 # run(); its message is acknowledged. Loaded when the program asks for a client. Allocates.
+from slotmq.constants import EMFILE, LOST, NONE
 from slotmq.embed import publishing
 from slotmq.embed.client import Client
 from slotmq.embed.client_packets import connect_of, filter_of
 from slotmq.platform import heap, ondemand, poller
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_EMFILE = const(24)
-_LOST = const(9)
-_ROUNDS = const(4)  # of callbacks in one turn, before clients of the network are served
+_ROUNDS = 4  # of callbacks in one turn, before clients of the network are served
 
 
 def subscribe(broker, topic_filter, callback, qos=0):
@@ -54,9 +51,9 @@ def _open(one, packet):
         code = one.request(packet)
     finally:
         if code == -1:
-            one.interceptor.broker.end(one.conn, _LOST)  # else its slot would wait for a CONNECT
+            one.interceptor.broker.end(one.conn, LOST)  # else its slot would wait for a CONNECT
     if code:
-        raise OSError(_EMFILE, "full: limit connections, sessions, messages")
+        raise OSError(EMFILE, "full: limit connections, sessions, messages")
 
 
 def serve(broker):
@@ -88,7 +85,7 @@ class InProcessClients:
         if self.is_calling:
             return
         self.is_calling = True
-        self.broker.reading = _NONE  # also where a hook has raised in the midst of a packet
+        self.broker.reading = NONE  # also where a hook has raised in the midst of a packet
         heap.lift()
         try:
             for _ in range(_ROUNDS):

@@ -1,18 +1,10 @@
 # own_messages.py - Broker.publish(): what the program publishes takes the fast path where it can,
 # with the route that routes remember and one packet for all receivers. All else goes through
 # embed/publishing.py. Loaded when the program publishes. Owns nothing. Allocates both texts.
+from slotmq.constants import END, FAST_MAX, FLAGS, PACKET_ID, PAYLOAD, PUBLISH, TOPIC, TOPIC_LEN
 from slotmq.embed import publishing
 from slotmq.fast import copy
-from slotmq.platform.runtime import MICROPYTHON, const
-
-_FLAGS = const(1)
-_END = const(4)
-_PACKET_ID = const(6)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PAYLOAD = const(9)
-_FAST_MAX = const(11)
-_PUBLISH = const(0x30)
+from slotmq.platform.runtime import MICROPYTHON
 
 
 def publish(broker, topic, payload, qos, retain):
@@ -80,23 +72,23 @@ if MICROPYTHON:
         pkt = broker.pkt
         rx = broker.rx
         broker.turn_soon = 1  # the next turn must not wait before it sends
-        if slot < 0 or text[0] == 36 or rest + 16 > min(pkt[_FAST_MAX], len(rx), 16383):
+        if slot < 0 or text[0] == 36 or rest + 16 > min(pkt[FAST_MAX], len(rx), 16383):
             return False
-        pkt[_TOPIC] = 8  # with its length before it
+        pkt[TOPIC] = 8  # with its length before it
         rx[6] = n >> 8
         rx[7] = n & 255
         copy(rx, 8, text, 0, rest)
-        pkt[_TOPIC_LEN] = n
-        pkt[_END] = 8 + rest
+        pkt[TOPIC_LEN] = n
+        pkt[END] = 8 + rest
         if qos:
-            pkt[_FLAGS] = 2
-            pkt[_PACKET_ID] = 1  # of nobody: at QoS 1 the connection has no part in it
-            pkt[_PAYLOAD] = 8 + n
+            pkt[FLAGS] = 2
+            pkt[PACKET_ID] = 1  # of nobody: at QoS 1 the connection has no part in it
+            pkt[PAYLOAD] = 8 + n
             return accept(broker.tables, 0, slot, rx)
         rest += 2
         rx[5] = rest >> 7 or rest
-        rx[4] = rest & 127 | 128 if rest > 127 else _PUBLISH
-        rx[3] = _PUBLISH
+        rx[4] = rest & 127 | 128 if rest > 127 else PUBLISH
+        rx[3] = PUBLISH
         return translate(broker.tables, slot, rx, 3 if rest > 127 else 4, 1)
 
 else:

@@ -5,14 +5,10 @@
 # position there and who has published: the bytes up to it, from the mark before, are that
 # publisher's. Bytes between two of these are of the program itself. The fast path is off
 # meanwhile (control.py). Owns the marks. Control plane: allocates.
+from slotmq.constants import ALL_BITS, NONE, OF_WILL, TYPE
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_TYPE = const(0)
-_OF_WILL = const(16)
-_ALL = const(0x3FFFFFFF)  # positions begin again with 0 behind it
-_AHEAD = const(0x1FFFFFFF)
+_AHEAD = 0x1FFFFFFF
 NOBODY = (None, None)
 
 
@@ -27,17 +23,17 @@ class Publishers:
 
     def publish(self, broker, conn, pkt, buf):
         """PUBLISH and PUBREL: call the handler, then note the client."""
-        self.note(_NONE, _NONE)
+        self.note(NONE, NONE)
         handlers = self.inner_handlers5 if broker.conns.level[conn] == 5 else self.inner_handlers
-        result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+        result = handlers[pkt[TYPE]](broker, conn, pkt, buf)
         self.note(conn, broker.conns.session[conn])
         return result
 
     def publish_will(self, broker, msg, session):
         """A will: its client may have no connection any more."""
-        self.note(_NONE, _NONE)
-        self.inner_handlers[_OF_WILL](broker, msg, session)
-        self.note(_NONE, session)
+        self.note(NONE, NONE)
+        self.inner_handlers[OF_WILL](broker, msg, session)
+        self.note(NONE, session)
 
     def note(self, conn, session):
         """Whatever has come since the last mark is of this client."""
@@ -46,15 +42,15 @@ class Publishers:
         if own.conn is None:
             return
         waiting = conns.tx_end[own.conn] - own.conn * conns.tx_bytes
-        position = own.written + waiting & _ALL
+        position = own.written + waiting & ALL_BITS
         if position == self.last:
             return
         self.last = position
         heap.lift()
         who = NOBODY
-        if session != _NONE:
+        if session != NONE:
             peer = None
-            if conn != _NONE:
+            if conn != NONE:
                 peer = ondemand.take("embed.asking", self.broker.now).peer(self.broker, conn)
             who = self.broker.sessions.client_id(session), peer
         self.marks.append((position, who))
@@ -63,6 +59,6 @@ class Publishers:
     def of_message(self):
         """(client id, peer) of the message that the subscription has just got."""
         position = self.own.taken()
-        while self.marks and self.marks[0][0] - position & _ALL > _AHEAD:
+        while self.marks and self.marks[0][0] - position & ALL_BITS > _AHEAD:
             self.marks.pop(0)
         return self.marks[0][1] if self.marks else NOBODY

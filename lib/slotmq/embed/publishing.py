@@ -1,32 +1,18 @@
 # publishing.py - publishing by the broker itself and by the program that it runs in (whose usual
 # messages take the fast path, see embed/own_messages.py), checks of topics that no client may use,
 # and access to the other functions of embed/. Owns nothing. Allocates.
+from slotmq.constants import (BRIDGE, CARRY, DROPPED, END, FOR_THIS_PACKET, MINUTE, NONE, NOTICE,
+    PACKET_MAX, PAYLOAD, PUBLISH_OUT, PUBLISH_TYPE, RETRY, TOPIC, TOPIC_LEN, WARNING)
 from slotmq.delivery import retain as retaining
 from slotmq.delivery import routing
 from slotmq.delivery.outgoing import space
 from slotmq.fast import new_packet, next_packet, topic_matches, unref, utf8_ok
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_NONE = const(0xFFFF)
-_WARNING = const(2)
-_NOTICE = const(4)
-_PUBLISH_TYPE = const(3)
-_PUBLISH_OUT = const(3)
-_END = const(4)
-_RETRY = const(10)  # as in journal/writer.py
-_NO_SESSION = const(-1)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PAYLOAD = const(9)
-_PACKET_MAX = const(10)
+_NO_SESSION = -1
 _NOBODYS = b"$SYS/#", b"$share/+/#"  # topics that neither the program nor a client may publish
-_BRIDGE = const(2)  # of Subscriptions.kind
-_DROPPED = const(4)
-_NEXT = const(19)  # of broker.stats: until when a denied PUBLISH is not logged; [20]: a large one
-_MINUTE = const(600)  # tenths of a second
-_CARRY = const(100000000)  # as in timers.py
-_FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
+_NEXT = 19  # of broker.stats: until when a denied PUBLISH is not logged; [20]: a large one
 
 
 def find(broker, name):
@@ -63,12 +49,12 @@ def compact(broker):
     journal = broker.journal
     if not journal:
         return
-    journal.pause = min(journal.pause, _RETRY)  # the cause of a failure may be gone
+    journal.pause = min(journal.pause, RETRY)  # the cause of a failure may be gone
     if journal.try_compaction() and journal.snapshot >= 0:
-        if broker._log_mask & _NOTICE:
-            broker.log(_NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
-    elif broker._log_mask & _WARNING:
-        broker.log(_WARNING, "The journal cannot be rewritten now.")
+        if broker._log_mask & NOTICE:
+            broker.log(NOTICE, "The journal is rewritten: %d bytes." % journal.medium.end)
+    elif broker._log_mask & WARNING:
+        broker.log(WARNING, "The journal cannot be rewritten now.")
 
 
 def bridge(broker, name, addresses, topics, **values):
@@ -134,18 +120,18 @@ def refused(broker, buf, topic, n, conn, size):
         if not is_large:
             return False
     stats = broker.stats
-    stats[_DROPPED] += is_large
+    stats[DROPPED] += is_large
     is_will = not isinstance(conn, int)
     slot = _NEXT + is_large
-    waits = 0 < stats[slot] - broker.now <= _MINUTE  # the zero of now may have moved since
-    bit = _WARNING if is_large else _NOTICE
+    waits = 0 < stats[slot] - broker.now <= MINUTE  # the zero of now may have moved since
+    bit = WARNING if is_large else NOTICE
     if broker._log_mask & bit and (is_will and not is_large or not waits):
         if is_will:
             what = b"the will", conn.read(conn.client_id)
         else:
             what = b"PUBLISH", broker.sessions.client_id(broker.conns.session[conn])
         if is_large or not is_will:
-            stats[slot] = broker.now + _MINUTE
+            stats[slot] = broker.now + MINUTE
         what += (bytes(buf[topic : topic + n]),)
         line = "Denied %s from %r to %r" % tuple([text.decode() for text in what])
         broker.log(bit, line + (_over(broker, size) if is_large else "."))
@@ -158,13 +144,13 @@ def _is_bridge(broker, conn, name):
         return conn.kind or conn.v5 and conn.read(conn.client_id) == name
     session = broker.conns.session[conn]
     kinds = broker.subscriptions.kind
-    if kinds is not None and kinds[session] & _BRIDGE:
+    if kinds is not None and kinds[session] & BRIDGE:
         return True
     return broker.conns.level[conn] == 5 and broker.sessions.client_id(session) == name
 
 
 def _over(broker, size):
-    count = broker.stats[_DROPPED] + broker.carried[_DROPPED] * _CARRY
+    count = broker.stats[DROPPED] + broker.carried[DROPPED] * CARRY
     return ": %d bytes, see message_size_limit (dropped for all reasons: %d)." % (size, count)
 
 
@@ -177,7 +163,7 @@ def check_idle(broker):
     CPython also while another thread runs the broker."""
     if not MICROPYTHON and hasattr(broker, "check_thread"):
         broker.check_thread()
-    if broker.reading != _NONE and heap.in_turn():
+    if broker.reading != NONE and heap.in_turn():
         raise RuntimeError("within a packet: not in may_...")
 
 
@@ -191,41 +177,41 @@ def send(broker, topic, payload, qos, retain):
         length += bytes((size & 127 | 128,))
         size >>= 7
     buf = bytes((0x30 | qos << 1 | (1 if retain else 0),)) + length + bytes((size,)) + body
-    pkt = new_packet(broker.pkt[_PACKET_MAX])
+    pkt = new_packet(broker.pkt[PACKET_MAX])
     if next_packet(buf, 0, len(buf), pkt) < 0:
         raise ValueError("larger than max_packet")
     if broker.journal and broker.journal.limit:
         ondemand.take("journal.compaction", broker.now).weigh(
-            broker.journal, _PUBLISH_TYPE, len(buf)
+            broker.journal, PUBLISH_TYPE, len(buf)
         )
     five = broker.five
     if five:
         five.publisher = _NO_SESSION  # for No Local: the publisher is not the client that is read
     is_done = _route(broker, pkt, buf, qos, retain)
     if five:
-        five.publisher = _NONE
-    if broker.journal_full == _FOR_THIS_PACKET:
+        five.publisher = NONE
+    if broker.journal_full == FOR_THIS_PACKET:
         broker.journal_full = broker.subscriptions.journal_full = False
     broker.turn_soon = 1  # the next turn must not wait before it sends
     return is_done
 
 
 def _route(broker, pkt, buf, qos, retain):
-    slot = routing.route(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN])
-    msg = _NONE
+    slot = routing.route(broker, buf, pkt[TOPIC], pkt[TOPIC_LEN])
+    msg = NONE
     if routing.is_refused(broker, slot, qos):
         return False
-    if qos or broker.upgrade_qos or retain and pkt[_PAYLOAD] != pkt[_END]:
+    if qos or broker.upgrade_qos or retain and pkt[PAYLOAD] != pkt[END]:
         msg = routing.store(broker, pkt, buf, qos << 1 | (1 if retain else 0))
-        if msg == _NONE:
+        if msg == NONE:
             return False  # dropped and counted, as a client's message
     if retain:
-        retaining.set_message(broker, buf, pkt[_TOPIC], pkt[_TOPIC_LEN], msg)
+        retaining.set_message(broker, buf, pkt[TOPIC], pkt[TOPIC_LEN], msg)
     if qos or broker.upgrade_qos:
         routing.fan_out(broker, msg, qos, slot)
     else:
         routing.publish_packet(broker, pkt, buf, slot)
-    if msg != _NONE:
+    if msg != NONE:
         unref(broker.tables, msg)
     return True
 
@@ -252,7 +238,7 @@ def put(broker, session, sub, name, text):
     at = space(broker, conn, n)
     if at >= 0:
         broker.conns.tx[at : at + n] = data
-        broker.stats[_PUBLISH_OUT] += 1
+        broker.stats[PUBLISH_OUT] += 1
     return at >= 0
 
 

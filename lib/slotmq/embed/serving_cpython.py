@@ -7,10 +7,10 @@
 # and the exception leaves the `async with`.
 import asyncio
 
+from slotmq.constants import BYTES_IN
 from slotmq.embed.arguments_cpython import Closed
 
 _NAP_S = 0.005
-_BYTES_IN = 5
 
 
 async def serve(broker):
@@ -32,7 +32,7 @@ async def _turns(broker):
     before = -1
     while not broker.loop or not broker.loop.stopping:
         broker.turn(0)
-        now = stats[_BYTES_IN]
+        now = stats[BYTES_IN]
         if now != before:
             await asyncio.sleep(0)
         else:

@@ -2,19 +2,9 @@
 #
 # Same names, same results; property tests compare the two. These functions may allocate:
 # "does not allocate" is a promise for MicroPython only.
+from slotmq.constants import (BODY, END, FLAGS, PACKET_ID, PACKET_MAX, PAYLOAD, START, TOPIC,
+    TOPIC_LEN, TOTAL, TYPE)
 
-# Positions in the packet record
-_TYPE = 0
-_FLAGS = 1
-_START = 2
-_BODY = 3
-_END = 4
-_TOTAL = 5
-_PACKET_ID = 6
-_TOPIC = 7
-_TOPIC_LEN = 8
-_PAYLOAD = 9
-_PACKET_MAX = 10
 
 # By first byte: -1 if its flags are not legal [2.2.2-1]
 _RESERVED = [0 if b & 15 == 0 else -1 for b in range(256)]
@@ -40,7 +30,7 @@ def copy(to, to_off, src, off, n):
 
 def next_packet(buf, start, end, pkt):
     """Scan one packet into pkt: its length, 0 need more, -1 malformed, -2 too large [2.2]."""
-    pkt[_TOTAL] = 0
+    pkt[TOTAL] = 0
     if end - start < 2:
         return 0
     first = buf[start]
@@ -67,36 +57,36 @@ def next_packet(buf, start, end, pkt):
     kind = first >> 4
     if kind != 3 and _RESERVED[first] < 0:
         return -1
-    pkt[_TYPE] = kind
-    pkt[_FLAGS] = first & 15
-    pkt[_START] = start
-    pkt[_BODY] = at
-    pkt[_TOTAL] = total
-    if total > pkt[_PACKET_MAX]:
+    pkt[TYPE] = kind
+    pkt[FLAGS] = first & 15
+    pkt[START] = start
+    pkt[BODY] = at
+    pkt[TOTAL] = total
+    if total > pkt[PACKET_MAX]:
         return -2
     if stop > end:
         return 0
-    pkt[_END] = stop
+    pkt[END] = stop
     if kind == 3:
         if length < 2:
             return -1
         size = (buf[at] << 8) | buf[at + 1]
         at += 2
-        pkt[_TOPIC] = at
-        pkt[_TOPIC_LEN] = size
+        pkt[TOPIC] = at
+        pkt[TOPIC_LEN] = size
         at += size
         if first & 6:
             if at + 2 > stop:
                 return -1
-            pkt[_PACKET_ID] = (buf[at] << 8) | buf[at + 1]
+            pkt[PACKET_ID] = (buf[at] << 8) | buf[at + 1]
             at += 2
         if at > stop:
             return -1
-        pkt[_PAYLOAD] = at
+        pkt[PAYLOAD] = at
     elif 4 <= kind <= 7:
         if length < 2:
             return -1
-        pkt[_PACKET_ID] = (buf[at] << 8) | buf[at + 1]
+        pkt[PACKET_ID] = (buf[at] << 8) | buf[at + 1]
     return total
 
 

@@ -19,31 +19,11 @@ import sys
 from array import array
 
 import micropython
-from micropython import const
 
-_TYPE = const(0)
-_FLAGS = const(1)
-_START = const(2)
-_BODY = const(3)
-_END = const(4)
-_TOTAL = const(5)
-_PACKET_ID = const(6)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PAYLOAD = const(9)
-_PACKET_MAX = const(10)
-_FAST_MAX = const(11)
-# Indexes of Routes' table, which are the first of the table of fast/columns.py too
-_R_MASK = const(0)
-_R_TOPIC_BYTES = const(1)
-_R_GEN = const(2)
-_R_LEN = const(3)
-_R_TEXT = const(4)
-_R_STATE = const(5)
-# Positions in Routes.state
-_GENERATION = const(0)
-_MISSED = const(1)  # slot of the last miss
-_WITH_2 = const(0x540)  # types 6, 8 and 10, whose flags are 2
+from slotmq.constants import (BODY, END, FAST_MAX, FLAGS, GENERATION, MISSED, PACKET_ID,
+    PACKET_MAX, PAYLOAD, R_GEN, R_LEN, R_MASK, R_STATE, R_TEXT, R_TOPIC_BYTES, START, TOPIC,
+    TOPIC_LEN, TOTAL, TYPE, WITH_2)
+
 
 # 1: text may have control characters and noncharacters (allow_control_characters; one for the
 # process, since it is asked in the inner loops)
@@ -76,7 +56,7 @@ def _distance(made: ptr8, column: ptr8) -> int:
 
 def new_packet(packet_max):
     pkt = array("i", bytes(48))
-    pkt[_PACKET_MAX] = pkt[_FAST_MAX] = packet_max
+    pkt[PACKET_MAX] = pkt[FAST_MAX] = packet_max
     return pkt
 
 
@@ -101,9 +81,9 @@ def copy(to: ptr8, d: int, src: ptr8, off: int, n: int):
 @micropython.viper
 def next_packet(b: ptr8, at: int, end: int, pkt: ptr32) -> int:
     # Scans one packet of b[at:end] into pkt [2.2]. -> its length in bytes,
-    # 0: more bytes are needed, -1: malformed, -2: larger than pkt[_PACKET_MAX].
-    pkt[_START] = at
-    pkt[_TOTAL] = 0
+    # 0: more bytes are needed, -1: malformed, -2: larger than pkt[PACKET_MAX].
+    pkt[START] = at
+    pkt[TOTAL] = 0
     kind = b[at] >> 4
     flags = b[at] & 15
     length = 0
@@ -121,35 +101,35 @@ def next_packet(b: ptr8, at: int, end: int, pkt: ptr32) -> int:
             return -1
     if kind != 3:
         # reserved flags [2.2.2-1]; the handlers check DUP and CONNECT's, undefined in MQTT 3.1
-        odd = (flags & 7) ^ 2 if _WITH_2 >> kind & 1 else flags
+        odd = (flags & 7) ^ 2 if WITH_2 >> kind & 1 else flags
         if odd and kind ^ 1:
             return -1
     if shift and not byte:
         return -1  # not the shortest encoding of the length
     at += 1
-    pkt[_TYPE] = kind
-    pkt[_FLAGS] = flags
-    pkt[_BODY] = at
+    pkt[TYPE] = kind
+    pkt[FLAGS] = flags
+    pkt[BODY] = at
     stop = at + length
-    total = stop - pkt[_START]
-    pkt[_TOTAL] = total
-    if total > pkt[_PACKET_MAX]:
+    total = stop - pkt[START]
+    pkt[TOTAL] = total
+    if total > pkt[PACKET_MAX]:
         return -2
     if stop > end:
         return 0
-    pkt[_END] = stop
+    pkt[END] = stop
     if kind == 3:
         if length < 2:
             return -1
         size = (b[at] << 8) | b[at + 1]
-        pkt[_TOPIC] = at + 2
-        pkt[_TOPIC_LEN] = size
+        pkt[TOPIC] = at + 2
+        pkt[TOPIC_LEN] = size
         at += 2 + size
         if flags & 6:
             at += 2
         if at > stop:
             return -1
-        pkt[_PAYLOAD] = at
+        pkt[PAYLOAD] = at
         at -= 2
         if not flags & 6:
             return total
@@ -157,7 +137,7 @@ def next_packet(b: ptr8, at: int, end: int, pkt: ptr32) -> int:
         return total
     elif length < 2:
         return -1
-    pkt[_PACKET_ID] = (b[at] << 8) | b[at + 1]
+    pkt[PACKET_ID] = (b[at] << 8) | b[at + 1]
     return total
 
 
@@ -276,14 +256,14 @@ def find_route(o: ptr32, b: ptr8, off: int, n: int) -> int:
     while i < end:
         h = h * 33 + b[i]
         i += 1
-    slot = (h ^ (h >> 8)) & o[_R_MASK]
-    state = ptr32(int(o) - o[_R_STATE])
-    state[_MISSED] = slot
-    if ptr16(int(o) - o[_R_GEN])[slot] ^ state[_GENERATION]:
+    slot = (h ^ (h >> 8)) & o[R_MASK]
+    state = ptr32(int(o) - o[R_STATE])
+    state[MISSED] = slot
+    if ptr16(int(o) - o[R_GEN])[slot] ^ state[GENERATION]:
         return -1
-    if ptr16(int(o) - o[_R_LEN])[slot] ^ n:
+    if ptr16(int(o) - o[R_LEN])[slot] ^ n:
         return -1
-    t = int(o) - o[_R_TEXT] + slot * o[_R_TOPIC_BYTES]
+    t = int(o) - o[R_TEXT] + slot * o[R_TOPIC_BYTES]
     while off < end:
         if ptr8(t)[0] ^ b[off]:
             return -1

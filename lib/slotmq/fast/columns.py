@@ -2,16 +2,14 @@
 # fast path must ask which connections may publish on a route. Loaded only for that. Allocates the
 # table.
 #
-# On MicroPython it is the table `o` of *_viper.py, with all columns that these use. They repeat
-# the position of each as const(), under the name of its expression here: d.prev is _D_PREV, and a
-# local variable has its own in capitals. On CPython broker.tables are four tables, which
-# *_cpython.py unpack in this order, and fast_columns, which the fast path gets, is the broker
-# itself. `make lint` compares both with this file (dev/tidy/columns.py).
+# On MicroPython it is the table `o` of *_viper.py, with all columns that these use; constants.py
+# has the position of each, under the name of its expression here: d.prev is D_PREV. On CPython
+# broker.tables are four tables, which *_cpython.py unpack in this order, and fast_columns, which
+# the fast path gets, is the broker itself. `make lint` compares both with
+# this file (dev/tidy/columns.py).
+from slotmq.constants import ANNOUNCED, NONE
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
-
-_NONE = const(0xFFFF)
-_ANNOUNCED = const(2)  # in Sessions.ids_high
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     from slotmq.fast.bytes_viper import ALIGN, table
@@ -29,8 +27,8 @@ if MICROPYTHON:
         r_mask = len(r.gen) - 1
         pool = broker.subscriptions.pool
         align_at = ALIGN
-        s_most = s.ids_high[_ANNOUNCED] if s.id_msg is None else 0
-        last = _NONE
+        s_most = s.ids_high[ANNOUNCED] if s.id_msg is None else 0
+        last = NONE
         one = queues = 0
         p = (r_mask, r.topic_bytes, r.gen, r.len, r.text, r.state)
         p += (c.out, c.tx_end, c.tx_limit, c.tx, c.dirty, c.counts, pool, s.conn)

@@ -1,23 +1,8 @@
 # deliveries_cpython.py - the contract of fast/deliveries_viper.py on CPython.
+from slotmq.constants import (CHANGED, EXTRA, FIRST_FREE, FREE, IN_USE, LAST_FREE, MAX_INFLIGHT,
+    MAX_QUEUED, MOST_IN_USE, NONE, PENDING_COUNT, PUBLISHES, QUOTAS_FROM, RELEASED, SENT_2,
+    UNSAVED)
 from slotmq.fast.messages_cpython import unref
-
-_NONE = 0xFFFF
-_FREE = 4
-_SENT_2 = 2
-_RELEASED = 3
-_EXTRA = 8
-_CHANGED = 32
-# Positions in count, window, counts and pending of tables/
-_IN_USE = 0
-_MOST_IN_USE = 1
-_FIRST_FREE = 2
-_LAST_FREE = 3
-_UNSAVED = 4
-_QUOTA_DELIVERIES = 5
-_MAX_INFLIGHT = 0
-_MAX_QUEUED = 1
-_PUBLISHES = 1
-_PENDING_COUNT = 0
 
 
 def fan(columns, pool, i, end, msg, qos):
@@ -27,11 +12,11 @@ def fan(columns, pool, i, end, msg, qos):
         granted = min(pool[i] & 3, qos)
         session = pool[i] >> 2
         waiting = s.queued[session]
-        most = d.window[_MAX_QUEUED]
-        if s.conn[session] != _NONE:
+        most = d.window[MAX_QUEUED]
+        if s.conn[session] != NONE:
             waiting += s.inflight[session]
-            most += d.window[_MAX_INFLIGHT]
-        if not granted or waiting >= most or d.count[_FIRST_FREE] == _NONE:
+            most += d.window[MAX_INFLIGHT]
+        if not granted or waiting >= most or d.count[FIRST_FREE] == NONE:
             return i
         append(columns, session, msg, granted << 1)
         i += 1
@@ -42,34 +27,34 @@ def append(columns, session, msg, flags):
     """Queue msg at the session's end, with a reference; the entry, or NONE: full."""
     d, s, m, _ = columns
     count = d.count
-    entry = count[_FIRST_FREE]
-    if entry == _NONE:
-        return _NONE
-    count[_FIRST_FREE] = d.next[entry]
-    if count[_FIRST_FREE] == _NONE:
-        count[_LAST_FREE] = _NONE
-    count[_IN_USE] += 1
-    if count[_IN_USE] > count[_MOST_IN_USE]:
-        count[_MOST_IN_USE] = count[_IN_USE]
+    entry = count[FIRST_FREE]
+    if entry == NONE:
+        return NONE
+    count[FIRST_FREE] = d.next[entry]
+    if count[FIRST_FREE] == NONE:
+        count[LAST_FREE] = NONE
+    count[IN_USE] += 1
+    if count[IN_USE] > count[MOST_IN_USE]:
+        count[MOST_IN_USE] = count[IN_USE]
     d.session[entry] = session
     d.msg[entry] = msg
     d.state[entry] = 0
-    d.flags[entry] = flags | _CHANGED
-    count[_UNSAVED] = 1
+    d.flags[entry] = flags | CHANGED
+    count[UNSAVED] = 1
     tail = s.tail[session]
     d.prev[entry] = tail
-    d.next[entry] = _NONE
-    if tail == _NONE:
+    d.next[entry] = NONE
+    if tail == NONE:
         s.head[session] = entry
     else:
         d.next[tail] = entry
     s.tail[session] = entry
-    if s.cursor[session] == _NONE:
+    if s.cursor[session] == NONE:
         s.cursor[session] = entry
     s.queued[session] += 1
     s.blocks[session] += blocks(m, msg)
     m.refs[msg] += 1
-    if s.conn[session] != _NONE and not d.is_pending[session]:
+    if s.conn[session] != NONE and not d.is_pending[session]:
         mark_pending(columns, session)
     return entry
 
@@ -86,8 +71,8 @@ def mark_pending(columns, session):
     d, _, _, _ = columns
     if not d.is_pending[session]:
         d.is_pending[session] = 1
-        d.pending[_PENDING_COUNT] += 1
-        d.pending[d.pending[_PENDING_COUNT]] = session
+        d.pending[PENDING_COUNT] += 1
+        d.pending[d.pending[PENDING_COUNT]] = session
 
 
 def have_space(columns, pool, i, end, size):
@@ -96,7 +81,7 @@ def have_space(columns, pool, i, end, size):
     d, s, m, _ = columns
     inflight, queued, slots, blocks = d.window
     arena = m.arena
-    if d.count[_IN_USE] + end - i > d.count[_QUOTA_DELIVERIES] or m.count[_IN_USE] >= slots:
+    if d.count[IN_USE] + end - i > d.count[QUOTAS_FROM] or m.count[IN_USE] >= slots:
         return 0
     if (arena.free_blocks() - blocks) * arena.size < size:
         return 0
@@ -104,7 +89,7 @@ def have_space(columns, pool, i, end, size):
         session = entry >> 2
         waiting = s.queued[session]
         most = queued
-        if s.conn[session] != _NONE:
+        if s.conn[session] != NONE:
             waiting += s.inflight[session]
             most += inflight
         if not entry & 3 or waiting >= most:
@@ -118,17 +103,17 @@ def acked(columns, session, packet_id, state):
     d, s, m, _ = columns
     entry = packet_id - 1
     if not 0 <= entry < d.slots or d.session[entry] != session or d.state[entry] != state:
-        return _NONE
-    if state == _SENT_2:
-        d.state[entry] = _RELEASED
-        d.flags[entry] = _CHANGED | 4
-        d.count[_UNSAVED] = 1
+        return NONE
+    if state == SENT_2:
+        d.state[entry] = RELEASED
+        d.flags[entry] = CHANGED | 4
+        d.count[UNSAVED] = 1
         s.blocks[session] -= blocks(m, d.msg[entry])
         unref(columns, d.msg[entry])
-        d.msg[entry] = _NONE
+        d.msg[entry] = NONE
     else:
         finish(columns, entry)
-    if s.cursor[session] != _NONE or s.scans[session]:
+    if s.cursor[session] != NONE or s.scans[session]:
         mark_pending(columns, session)
     return entry
 
@@ -139,11 +124,11 @@ def finish(columns, entry):
     session = d.session[entry]
     before = d.prev[entry]
     after = d.next[entry]
-    if before == _NONE:
+    if before == NONE:
         s.head[session] = after
     else:
         d.next[before] = after
-    if after == _NONE:
+    if after == NONE:
         s.tail[session] = before
     else:
         d.prev[after] = before
@@ -154,18 +139,18 @@ def finish(columns, entry):
     else:
         s.inflight[session] -= 1
     count = d.count
-    count[_UNSAVED] |= 3 if d.flags[entry] & 4 and d.state[entry] != _RELEASED else 2
-    d.state[entry] = _FREE
-    d.flags[entry] = _CHANGED | 4
-    d.session[entry] = _NONE
-    d.next[entry] = _NONE
-    if count[_LAST_FREE] == _NONE:
-        count[_FIRST_FREE] = entry
+    count[UNSAVED] |= 3 if d.flags[entry] & 4 and d.state[entry] != RELEASED else 2
+    d.state[entry] = FREE
+    d.flags[entry] = CHANGED | 4
+    d.session[entry] = NONE
+    d.next[entry] = NONE
+    if count[LAST_FREE] == NONE:
+        count[FIRST_FREE] = entry
     else:
-        d.next[count[_LAST_FREE]] = entry
-    count[_LAST_FREE] = entry
-    count[_IN_USE] -= 1
-    if d.msg[entry] != _NONE:
+        d.next[count[LAST_FREE]] = entry
+    count[LAST_FREE] = entry
+    count[IN_USE] -= 1
+    if d.msg[entry] != NONE:
         s.blocks[session] -= blocks(m, d.msg[entry])
         unref(columns, d.msg[entry])
 
@@ -178,17 +163,17 @@ def send(columns, session, conn, most):
     d, s, m, c = columns
     five = c.level[conn] == 5
     entry = s.cursor[session]
-    while entry != _NONE:
+    while entry != NONE:
         flags = d.flags[entry]
         state = d.state[entry]
-        if state == _RELEASED or not flags & 6:
+        if state == RELEASED or not flags & 6:
             return 2
         if s.inflight[session] >= most:
             if state == 0:
                 return 0
             if s.inflight[session] > most:
                 return 2
-        if flags >> 6 or m.flags[d.msg[entry]] & _EXTRA:
+        if flags >> 6 or m.flags[d.msg[entry]] & EXTRA:
             return 2
         packet = _packet(m, d.msg[entry], flags, entry + 1, b"\0" if five else b"")
         at = c.tx_end[conn]
@@ -199,7 +184,7 @@ def send(columns, session, conn, most):
             c.mark_dirty(conn)
         c.tx[at:end] = packet
         c.tx_end[conn] = end
-        c.counts[_PUBLISHES] += 1
+        c.counts[PUBLISHES] += 1
         if state == 0:
             d.state[entry] = flags >> 1 & 3
             d.flags[entry] = flags | 8

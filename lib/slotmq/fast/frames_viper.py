@@ -1,35 +1,22 @@
 # frames_viper.py - takes WebSocket frames [RFC 6455, 5.2] off received bytes, in place, on
 # MicroPython, in viper. Loaded for the first listener that speaks WebSocket. Does not allocate.
 #
-# unwrap(s, h, b, end) goes through b[s[_F_AT]:end], the bytes that were read, and moves the
-# payload of data frames, unmasked, to b[s[_F_DONE]:], which never overtakes what is still to be
+# unwrap(s, h, b, end) goes through b[s[F_AT]:end], the bytes that were read, and moves the
+# payload of data frames, unmasked, to b[s[F_DONE]:], which never overtakes what is still to be
 # read. What a frame needs beyond one read is in s, an array of 32-bit numbers, and in the bytes h:
 #
-#   s  _F_DONE, _F_AT; of the frame: _F_HAVE bytes of its header so far, _F_LEFT bytes of its
-#      payload to come, _F_PHASE of the mask, _F_KIND (8 to 10: control, 0: data), _F_SIZE of the
-#      control payload so far; _F_OPEN: is a message in fragments under way?
+#   s  F_DONE, F_AT; of the frame: F_HAVE bytes of its header so far, F_LEFT bytes of its
+#      payload to come, F_PHASE of the mask, F_KIND (8 to 10: control, 0: data), F_SIZE of the
+#      control payload so far; F_OPEN: is a message in fragments under way?
 #   h  the header (14 bytes), the mask (4), the payload of a control frame (125)
 #
 # -> 0: all was taken; 8, 9, 10: a control frame with that opcode is whole in h; 1: a data frame
 # without bytes; a further call goes on behind it; 1002, 1003, 1009: the close code of a frame that
 # is wrong.
 import micropython
-from micropython import const
 
-_F_DONE = const(0)
-_F_AT = const(1)
-_F_HAVE = const(2)
-_F_LEFT = const(3)
-_F_PHASE = const(4)
-_F_KIND = const(5)
-_F_OPEN = const(6)
-_F_SIZE = const(7)
-_F_MASK = const(14)
-_F_CONTROL = const(18)
-_F_CLOSE = const(8)
-_CODE_PROTOCOL = const(1002)
-_CODE_TYPE = const(1003)
-_CODE_SIZE = const(1009)
+from slotmq.constants import (CODE_PROTOCOL, CODE_SIZE, CODE_TYPE, F_AT, F_CLOSE, F_CONTROL,
+    F_DONE, F_HAVE, F_KIND, F_LEFT, F_MASK, F_OPEN, F_PHASE, F_SIZE)
 
 
 @micropython.viper
@@ -37,52 +24,52 @@ def unwrap(state, control, buf, end: int) -> int:
     s = ptr32(state)
     h = ptr8(control)
     b = ptr8(buf)
-    at = s[_F_AT]
+    at = s[F_AT]
     while at < end:
-        left = s[_F_LEFT]
+        left = s[F_LEFT]
         if not left:
-            n = s[_F_HAVE]
+            n = s[F_HAVE]
             left = b[at + 1] - 128
-            if n or at + 6 > end or b[at] ^ 0x82 or left < 1 or left > 125 or s[_F_OPEN]:
+            if n or at + 6 > end or b[at] ^ 0x82 or left < 1 or left > 125 or s[F_OPEN]:
                 h[n] = b[at]
                 at += 1
                 n += 1
-                s[_F_HAVE] = n
+                s[F_HAVE] = n
                 if n > 1:
                     event = int(_begin(state, control, n))
                     if event:
-                        s[_F_AT] = at
+                        s[F_AT] = at
                         return event
                 continue
             # a whole header, of the usual kind
             at += 2
-            h[_F_MASK] = b[at]
-            h[_F_MASK + 1] = b[at + 1]
-            h[_F_MASK + 2] = b[at + 2]
-            h[_F_MASK + 3] = b[at + 3]
+            h[F_MASK] = b[at]
+            h[F_MASK + 1] = b[at + 1]
+            h[F_MASK + 2] = b[at + 2]
+            h[F_MASK + 3] = b[at + 3]
             at += 4
-            s[_F_KIND] = 0
-            s[_F_PHASE] = 0
+            s[F_KIND] = 0
+            s[F_PHASE] = 0
         # Move and unmask what is there of the payload.
         n = end - at
         if n > left:
             n = left
-        s[_F_LEFT] = left - n
-        kind = s[_F_KIND]
+        s[F_LEFT] = left - n
+        kind = s[F_KIND]
         by = ptr8(int(b) + at)
         at += n
         if kind:
-            to = ptr8(int(h) + _F_CONTROL + s[_F_SIZE])
-            s[_F_SIZE] = s[_F_SIZE] + n
+            to = ptr8(int(h) + F_CONTROL + s[F_SIZE])
+            s[F_SIZE] = s[F_SIZE] + n
         else:
-            to = ptr8(int(b) + s[_F_DONE])
-            s[_F_DONE] = s[_F_DONE] + n
-        phase = s[_F_PHASE]
-        s[_F_PHASE] = phase + n & 3
-        k0 = h[_F_MASK + phase]
-        k1 = h[_F_MASK + (phase + 1 & 3)]
-        k2 = h[_F_MASK + (phase + 2 & 3)]
-        k3 = h[_F_MASK + (phase + 3 & 3)]
+            to = ptr8(int(b) + s[F_DONE])
+            s[F_DONE] = s[F_DONE] + n
+        phase = s[F_PHASE]
+        s[F_PHASE] = phase + n & 3
+        k0 = h[F_MASK + phase]
+        k1 = h[F_MASK + (phase + 1 & 3)]
+        k2 = h[F_MASK + (phase + 2 & 3)]
+        k3 = h[F_MASK + (phase + 3 & 3)]
         if n > 7 and not (int(to) ^ int(by)) & 1:  # two bytes at once
             if int(to) & 1:
                 to[0] = by[0] ^ k0
@@ -120,10 +107,10 @@ def unwrap(state, control, buf, end: int) -> int:
                 to[1] = by[1] ^ k1
             if n > 2:
                 to[2] = by[2] ^ k2
-        if kind and not s[_F_LEFT]:
-            s[_F_AT] = at
+        if kind and not s[F_LEFT]:
+            s[F_AT] = at
             return kind
-    s[_F_AT] = end
+    s[F_AT] = end
     return 0
 
 
@@ -135,19 +122,19 @@ def _begin(s: ptr32, h: ptr8, n: int) -> int:
     size = h[1] & 127
     if not n ^ 2:
         if first & 0x70 or kind > 10 or h[1] < 128:
-            return _CODE_PROTOCOL
-        if kind < _F_CLOSE:
+            return CODE_PROTOCOL
+        if kind < F_CLOSE:
             if kind > 2:
-                return _CODE_PROTOCOL
+                return CODE_PROTOCOL
             if not kind ^ 1:
-                return _CODE_TYPE
-            if s[_F_OPEN]:
+                return CODE_TYPE
+            if s[F_OPEN]:
                 if kind:
-                    return _CODE_PROTOCOL
+                    return CODE_PROTOCOL
             elif not kind:
-                return _CODE_PROTOCOL
+                return CODE_PROTOCOL
         elif first < 128 or size > 125:
-            return _CODE_PROTOCOL
+            return CODE_PROTOCOL
     need = 6
     if size > 125:
         need = 8 if not size ^ 126 else 14
@@ -159,24 +146,24 @@ def _begin(s: ptr32, h: ptr8, n: int) -> int:
         least = 126
     elif need > 8:
         if h[2] > 127:
-            return _CODE_PROTOCOL
+            return CODE_PROTOCOL
         if h[2] | h[3] | h[4] | h[5] or h[6] > 63:
-            return _CODE_SIZE
+            return CODE_SIZE
         size = (h[6] << 24) | (h[7] << 16) | (h[8] << 8) | h[9]
         least = 65536
     if size < least:
-        return _CODE_PROTOCOL
-    s[_F_HAVE] = 0
-    s[_F_PHASE] = 0
-    s[_F_SIZE] = 0
-    s[_F_LEFT] = size
+        return CODE_PROTOCOL
+    s[F_HAVE] = 0
+    s[F_PHASE] = 0
+    s[F_SIZE] = 0
+    s[F_LEFT] = size
     i = 0
     while i < 4:
-        h[_F_MASK + i] = h[need - 4 + i]
+        h[F_MASK + i] = h[need - 4 + i]
         i += 1
-    if kind < _F_CLOSE:
-        s[_F_KIND] = 0
-        s[_F_OPEN] = 1 if first < 128 else 0
+    if kind < F_CLOSE:
+        s[F_KIND] = 0
+        s[F_OPEN] = 1 if first < 128 else 0
         return 0 if size else 1
-    s[_F_KIND] = kind
+    s[F_KIND] = kind
     return 0 if size else kind

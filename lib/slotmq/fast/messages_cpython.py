@@ -1,25 +1,21 @@
 # messages_cpython.py - the contract of fast/messages_viper.py on CPython.
-_NONE = 0xFFFF
-# Positions in Messages.count
-_IN_USE = 0
-_MOST_IN_USE = 1
-_FIRST_FREE = 2
+from slotmq.constants import FIRST_FREE, IN_USE, MOST_IN_USE, NONE
 
 
 def store(columns, buf, topic, topic_len, payload, payload_len, flags):
     """A message slot for topic (its length before it) and payload of buf, or NONE."""
     _, _, m, _ = columns
     count = m.count
-    msg = count[_FIRST_FREE]
+    msg = count[FIRST_FREE]
     if msg == m.slots:
-        return _NONE
+        return NONE
     first = m.arena.keep(buf, topic - 2, topic_len + 2, payload, payload_len)
-    if first == _NONE:
-        return _NONE
-    count[_FIRST_FREE] = m.next[msg]
-    count[_IN_USE] += 1
-    if count[_IN_USE] > count[_MOST_IN_USE]:
-        count[_MOST_IN_USE] = count[_IN_USE]
+    if first == NONE:
+        return NONE
+    count[FIRST_FREE] = m.next[msg]
+    count[IN_USE] += 1
+    if count[IN_USE] > count[MOST_IN_USE]:
+        count[MOST_IN_USE] = count[IN_USE]
     m.first[msg] = first
     m.topic_len[msg] = topic_len
     m.payload_len[msg] = payload_len
@@ -34,9 +30,9 @@ def unref(columns, msg):
     m.refs[msg] -= 1
     if not m.refs[msg]:
         count = m.count
-        m.next[msg] = count[_FIRST_FREE]
-        count[_FIRST_FREE] = msg
-        count[_IN_USE] -= 1
+        m.next[msg] = count[FIRST_FREE]
+        count[FIRST_FREE] = msg
+        count[IN_USE] -= 1
         m.arena.drop(m.first[msg])
 
 

@@ -1,28 +1,13 @@
 # path_cpython.py - the contract of fast/path_viper.py on CPython.
+from slotmq.constants import (ANNOUNCED, BYTES_IN, DIRTY_CONNS, END, FAST_MAX, FAST_READ, FLAGS,
+    NONE, NOW, PACKETS_IN, PACKETS_OUT, PACKET_ID, PAYLOAD, PUBLISHES, PUBLISH_IN, TOPIC,
+    TOPIC_LEN)
 from slotmq.fast.bytes_cpython import find_id, next_packet
 from slotmq.fast.deliveries_cpython import acked, fan, have_space
 from slotmq.fast.messages_cpython import put_ack, store, unref
 from slotmq.fast.routes_cpython import place
 
-_NONE = 0xFFFF
-_ANNOUNCED = 2  # in Sessions.ids_high
 _STATES = {0x40: 1, 0x50: 2, 0x70: 3}  # the states that PUBACK, PUBREC and PUBCOMP end
-# Positions in the packet record, broker.stats and rows of tables/
-_FLAGS = 1
-_END = 4
-_PACKET_ID = 6
-_TOPIC = 7
-_TOPIC_LEN = 8
-_PAYLOAD = 9
-_FAST_MAX = 11
-_PACKETS_IN = 0
-_PACKETS_OUT = 1
-_PUBLISH_IN = 2
-_BYTES_IN = 5
-_DIRTY_CONNS = 0
-_PUBLISHES = 1
-_FAST_READ = 3
-_NOW = 0
 
 
 def may_read(broker, conn):
@@ -31,7 +16,7 @@ def may_read(broker, conn):
     if conns.state[conn] != 2 or conns.buffered[conn]:
         return 0
     conns.last_activity[conn] = broker.now
-    most = conns.reassembly[_FAST_READ]
+    most = conns.reassembly[FAST_READ]
     space = conns.tx_limit[conn] - conns.tx_end[conn]
     if space > most:
         return most
@@ -48,7 +33,7 @@ def fast_path(broker, conn, buf, at, end):
     routes = broker.subscriptions.routes
     slot_of = routes.senders.of(conn) if routes.senders else routes.slot_of
     five = broker.conns.level[conn] == 5
-    stats[_BYTES_IN] -= at
+    stats[BYTES_IN] -= at
     if type(buf) is not bytes:
         buf = bytes(memoryview(buf)[:end])  # slices of bytes can be keys of a dict
     while at + 1 < end:
@@ -58,19 +43,19 @@ def fast_path(broker, conn, buf, at, end):
             if not n:
                 break
             at += n
-            stats[_PUBLISH_IN] += 1
+            stats[PUBLISH_IN] += 1
         elif first in (0x32, 0x34):
             n = accept(broker, conn, slot_of, buf, at, end, five)
             if not n:
                 break
             at += n
-            stats[_PUBLISH_IN] += 1
-            stats[_PACKETS_OUT] += 1
+            stats[PUBLISH_IN] += 1
+            stats[PACKETS_OUT] += 1
         elif first == 0xC0:
             if buf[at + 1]:
                 break
             _put_ping(broker.conns, conn)
-            stats[_PACKETS_OUT] += 1
+            stats[PACKETS_OUT] += 1
             at += 2
         else:
             if at + 4 > end or buf[at + 1] != 2:
@@ -79,8 +64,8 @@ def fast_path(broker, conn, buf, at, end):
             if not _acknowledge(broker, tables, conn, session, first, packet_id):
                 break
             at += 4
-        stats[_PACKETS_IN] += 1
-    stats[_BYTES_IN] += at
+        stats[PACKETS_IN] += 1
+    stats[BYTES_IN] += at
     return at
 
 
@@ -89,15 +74,15 @@ def _acknowledge(broker, tables, conn, session, first, packet_id):
         if broker.sessions.id_msg is not None or not _release(broker.sessions, session, packet_id):
             return False
         put_ack(tables, conn, 0x70, packet_id)
-        broker.stats[_PACKETS_OUT] += 1
+        broker.stats[PACKETS_OUT] += 1
         return True
     state = _STATES.get(first)
-    if not state or acked(tables, session, packet_id, state) == _NONE:
+    if not state or acked(tables, session, packet_id, state) == NONE:
         return False  # an id that is unknown, acknowledged again, or waits for another packet
     if first == 0x50:
         put_ack(tables, conn, 0x62, packet_id)
-        broker.stats[_PACKETS_OUT] += 1
-    broker.sessions.progress[session] = broker.clock[_NOW]
+        broker.stats[PACKETS_OUT] += 1
+    broker.sessions.progress[session] = broker.clock[NOW]
     return True
 
 
@@ -107,11 +92,11 @@ def accept(broker, conn, slot_of, buf, at, end, five):
     pkt = broker.pkt
     tables = broker.tables
     n = next_packet(buf, at, end, pkt)
-    if n <= 0 or n > pkt[_FAST_MAX]:
+    if n <= 0 or n > pkt[FAST_MAX]:
         return 0
-    packet_id = pkt[_PACKET_ID]
-    topic = pkt[_TOPIC]
-    size = pkt[_TOPIC_LEN]
+    packet_id = pkt[PACKET_ID]
+    topic = pkt[TOPIC]
+    size = pkt[TOPIC_LEN]
     if not size or not packet_id or buf[topic] == 36:
         return 0
     routes = broker.subscriptions.routes
@@ -121,26 +106,26 @@ def accept(broker, conn, slot_of, buf, at, end, five):
     first = routes.first[slot]
     last = routes.end[slot]
     if five:
-        at = pkt[_PAYLOAD]
-        if at == pkt[_END] or buf[at] or first == last:
+        at = pkt[PAYLOAD]
+        if at == pkt[END] or buf[at] or first == last:
             return 0  # it is malformed, has properties, or wants a reason code
-        pkt[_PAYLOAD] = at + 1
-    qos = pkt[_FLAGS] >> 1
+        pkt[PAYLOAD] = at + 1
+    qos = pkt[FLAGS] >> 1
     sessions = broker.sessions
     session = broker.conns.session[conn]
     if qos == 2:
         if sessions.find_received(session, packet_id) >= 0:
             return 0
         count = sessions.id_count[session]
-        if count >= sessions.ids_high[_ANNOUNCED] or sessions.id_msg is not None:
+        if count >= sessions.ids_high[ANNOUNCED] or sessions.id_msg is not None:
             return 0
     pool = broker.subscriptions.pool
     if first < last:
-        n_payload = pkt[_END] - pkt[_PAYLOAD]
+        n_payload = pkt[END] - pkt[PAYLOAD]
         if not have_space(tables, pool, first, last, size + 2 + n_payload):
             return 0
-        msg = store(tables, buf, topic, size, pkt[_PAYLOAD], n_payload, qos << 1)
-        if msg == _NONE:
+        msg = store(tables, buf, topic, size, pkt[PAYLOAD], n_payload, qos << 1)
+        if msg == NONE:
             return 0
         fan(tables, pool, first, last, msg, qos)
         unref(tables, msg)
@@ -179,7 +164,7 @@ def forward(broker, slot_of, buf, start, end, five):
             return 0
     n = at - start + length
     stop = start + n
-    if stop > end or length < 3 or n > broker.pkt[_FAST_MAX]:
+    if stop > end or length < 3 or n > broker.pkt[FAST_MAX]:
         return 0
     size = buf[at] << 8 | buf[at + 1]
     at += 2
@@ -202,20 +187,20 @@ def forward(broker, slot_of, buf, start, end, five):
         return _translate(broker, buf[start:stop], at - start, size, slot, five)
     for i in range(first, last):
         conn = conn_of[entries[i] >> 2]
-        if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
+        if conn != NONE and tx_end[conn] + n > tx_limit[conn]:
             return 0
     packet = buf[start:stop]
     for i in range(first, last):
         conn = conn_of[entries[i] >> 2]
-        if conn != _NONE:
+        if conn != NONE:
             to = tx_end[conn]
             tx_end[conn] = end = to + n
             tx[to:end] = packet
             if not out[conn]:
                 out[conn] = 1
-                dirty[counts[_DIRTY_CONNS]] = conn
-                counts[_DIRTY_CONNS] += 1
-            counts[_PUBLISHES] += 1
+                dirty[counts[DIRTY_CONNS]] = conn
+                counts[DIRTY_CONNS] += 1
+            counts[PUBLISHES] += 1
     return n
 
 
@@ -223,7 +208,7 @@ def _waits(sessions, entries):
     # Must a QoS 0 message be queued for one of these receivers?
     for entry in entries:
         session = entry >> 2
-        if sessions.conn[session] == _NONE or sessions.cursor[session] != _NONE:
+        if sessions.conn[session] == NONE or sessions.cursor[session] != NONE:
             return True
     return False
 
@@ -246,7 +231,7 @@ def _translate(broker, packet, topic, size, slot, five):
     for i in range(first, last):
         conn = conn_of[entries[i] >> 2]
         n = len(of_3 if i < mid else of_5)
-        if conn != _NONE and tx_end[conn] + n > tx_limit[conn]:
+        if conn != NONE and tx_end[conn] + n > tx_limit[conn]:
             return 0
     place(columns, first, mid, of_3, 0, len(of_3))
     place(columns, mid, last, of_5, 0, len(of_5))

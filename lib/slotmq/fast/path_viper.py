@@ -3,80 +3,33 @@
 # PUBREL, PINGREQ. fast_path() handles a run of them in the receive buffer and stops at the
 # first other one, which protocol/dispatch.py handles. Nothing here allocates.
 import micropython
-from micropython import const
 
+from slotmq.constants import (BYTES_IN, CLOCK, CONNECTED, C_BUFFERED, C_COUNTS, C_LAST_ACTIVITY,
+    C_LEVEL, C_REASSEMBLY, C_SESSION, C_STATE, C_TX, C_TX_END, C_TX_LIMIT, D_WINDOW, END, FAST_MAX,
+    FAST_READ, FLAGS, FREE_BLOCKS, IN_USE, M_ARENA_STATE, M_COUNT, M_REFS, NONE, NOW, PACKETS_IN,
+    PACKETS_OUT, PACKET_ID, PAYLOAD, PKT, POOL, PUBLISHES, PUBLISH_IN, R_END, R_FIRST, R_MID,
+    SENDERS, SENDERS_WIDTH, SIZE, STATS, S_CONN, S_DIRTY, S_IDS, S_IDS_HIGH, S_ID_COUNT, S_MOST,
+    S_PROGRESS, S_RECEIVED, TOPIC, TOPIC_LEN)
 from slotmq.fast.bytes_viper import find_route
 from slotmq.fast.deliveries_viper import acked, fan
 from slotmq.fast.messages_viper import place, put_ack, store
 
-_NONE = const(0xFFFF)
-_CONNECTED = const(2)
-_FLAGS = const(1)
-_END = const(4)
-_PACKET_ID = const(6)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PAYLOAD = const(9)
-_FAST_MAX = const(11)
-_PACKETS_IN = const(0)
-_PACKETS_OUT = const(1)
-_PUBLISH_IN = const(2)
-_BYTES_IN = const(5)
-# Arena.state
-_FREE_BLOCKS = const(1)
-_SIZE = const(2)
-# Positions in other rows of tables/
-_PUBLISHES = const(1)
-_IN_USE = const(0)
-_QUOTA_SLOTS = const(2)
-_QUOTA_BLOCKS = const(3)
-_FAST_READ = const(3)
-_MOST_IDS = const(0)
-_IDS_UNSAVED = const(1)
-_NOW = const(0)
-# Indexes of the table of columns
-_C_TX_END = const(7)
-_C_TX_LIMIT = const(8)
-_C_TX = const(9)
-_C_COUNTS = const(11)
-_POOL = const(12)
-_S_CONN = const(13)
-_D_WINDOW = const(27)
-_M_REFS = const(28)
-_M_COUNT = const(31)
-_M_ARENA_STATE = const(37)
-_C_SESSION = const(40)
-_STATS = const(41)
-_CLOCK = const(42)
-_PKT = const(43)
-_S_IDS = const(44)
-_S_ID_COUNT = const(45)
-_S_PROGRESS = const(46)
-_R_FIRST = const(47)
-_R_END = const(48)
-_C_STATE = const(49)
-_C_BUFFERED = const(50)
-_C_REASSEMBLY = const(51)
-_S_IDS_HIGH = const(52)
-_C_LAST_ACTIVITY = const(53)
-_S_RECEIVED = const(57)
-_S_MOST = const(58)  # received ids that the fast path takes: none if messages wait for PUBREL
-_S_DIRTY = const(61)
-_SENDERS = const(62)
-_SENDERS_WIDTH = const(63)  # bytes of each route; 0: no publisher is asked
-_C_LEVEL = const(64)
-_R_MID = const(65)
+# Positions in rows of tables/
+_QUOTA_SLOTS = 2
+_QUOTA_BLOCKS = 3
+_MOST_IDS = 0
+_IDS_UNSAVED = 1
 
 
 @micropython.viper
 def may_read(o: ptr32, conn: int) -> int:
     # How many bytes may be read from a connected client that the fast path can serve; 0: ask
     # dispatch.readable. Notes the activity.
-    if ptr8(int(o) - o[_C_STATE])[conn] ^ _CONNECTED or ptr32(int(o) - o[_C_BUFFERED])[conn]:
+    if ptr8(int(o) - o[C_STATE])[conn] ^ CONNECTED or ptr32(int(o) - o[C_BUFFERED])[conn]:
         return 0
-    ptr32(int(o) - o[_C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[_CLOCK])[_NOW]
-    space = ptr32(int(o) - o[_C_TX_LIMIT])[conn] - ptr32(int(o) - o[_C_TX_END])[conn]
-    most = ptr32(int(o) - o[_C_REASSEMBLY])[_FAST_READ]
+    ptr32(int(o) - o[C_LAST_ACTIVITY])[conn] = ptr32(int(o) - o[CLOCK])[NOW]
+    space = ptr32(int(o) - o[C_TX_LIMIT])[conn] - ptr32(int(o) - o[C_TX_END])[conn]
+    most = ptr32(int(o) - o[C_REASSEMBLY])[FAST_READ]
     if space > most:
         return most
     return space if space > 0 and space > most >> 2 else 0
@@ -88,9 +41,9 @@ def may_read(o: ptr32, conn: int) -> int:
 def fast_path(c, conn: int, buf, at: int, end: int) -> int:
     o = ptr32(c)
     b = ptr8(buf)
-    p = ptr32(int(o) - o[_PKT])
-    stats = ptr32(int(o) - o[_STATS])
-    stats[_BYTES_IN] = stats[_BYTES_IN] - at
+    p = ptr32(int(o) - o[PKT])
+    stats = ptr32(int(o) - o[STATS])
+    stats[BYTES_IN] = stats[BYTES_IN] - at
     while at + 1 < end:
         first = b[at]
         answer = 0
@@ -101,7 +54,7 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
                 break
             if first & 6:
                 answer = ((first & 6) << 3) + 0x30
-            stats[_PUBLISH_IN] = stats[_PUBLISH_IN] + 1
+            stats[PUBLISH_IN] = stats[PUBLISH_IN] + 1
         elif first == 0xC0 and not b[at + 1]:
             answer = 0xD0
             n = 2
@@ -109,20 +62,20 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
             if at + 4 > end or b[at + 1] ^ 2:
                 break
             packet_id = (b[at + 2] << 8) | b[at + 3]
-            p[_PACKET_ID] = packet_id
-            session = ptr16(int(o) - o[_C_SESSION])[conn]
+            p[PACKET_ID] = packet_id
+            session = ptr16(int(o) - o[C_SESSION])[conn]
             if first == 0x62:
-                if not o[_S_MOST]:
+                if not o[S_MOST]:
                     break
-                ids = ptr16(int(o) - o[_S_IDS] + 2 * session * o[_S_RECEIVED])
-                counts = ptr16(int(o) - o[_S_ID_COUNT])
+                ids = ptr16(int(o) - o[S_IDS] + 2 * session * o[S_RECEIVED])
+                counts = ptr16(int(o) - o[S_ID_COUNT])
                 k = counts[session]
                 while k:
                     k -= 1
                     if not ids[k] ^ packet_id:
-                        dirty = ptr8(int(o) - o[_S_DIRTY])
+                        dirty = ptr8(int(o) - o[S_DIRTY])
                         dirty[session] = dirty[session] | 2
-                        ptr32(int(o) - o[_S_IDS_HIGH])[_IDS_UNSAVED] = 1
+                        ptr32(int(o) - o[S_IDS_HIGH])[_IDS_UNSAVED] = 1
                         counts[session] = counts[session] - 1
                         ids[k] = ids[counts[session]]
                         answer = 0x70
@@ -135,15 +88,15 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
                 elif first ^ 0x40 and first ^ 0x70:
                     break
                 k = (first >> 4) - 3
-                if not int(acked(c, session, packet_id, k - (k >> 2))) ^ _NONE:
+                if not int(acked(c, session, packet_id, k - (k >> 2))) ^ NONE:
                     break  # an id that is unknown, acknowledged again, or waits for another packet
-                ptr32(int(o) - o[_S_PROGRESS])[session] = ptr32(int(o) - o[_CLOCK])[_NOW]
+                ptr32(int(o) - o[S_PROGRESS])[session] = ptr32(int(o) - o[CLOCK])[NOW]
         at += n
         if answer:
-            put_ack(c, conn, answer, p[_PACKET_ID])
-            stats[_PACKETS_OUT] = stats[_PACKETS_OUT] + 1
-        stats[_PACKETS_IN] = stats[_PACKETS_IN] + 1
-    stats[_BYTES_IN] = stats[_BYTES_IN] + at
+            put_ack(c, conn, answer, p[PACKET_ID])
+            stats[PACKETS_OUT] = stats[PACKETS_OUT] + 1
+        stats[PACKETS_IN] = stats[PACKETS_IN] + 1
+    stats[BYTES_IN] = stats[BYTES_IN] + at
     return at
 
 
@@ -170,8 +123,8 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
             return 0
     stop = at + length
     n = stop - start
-    p = ptr32(int(o) - o[_PKT])
-    if stop > end or length < 3 or n > p[_FAST_MAX]:
+    p = ptr32(int(o) - o[PKT])
+    if stop > end or length < 3 or n > p[FAST_MAX]:
         return 0
     size = (b[at] << 8) | b[at + 1]
     at += 2
@@ -181,22 +134,22 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
     slot = int(find_route(c, buf, at, size))
     if slot < 0:
         return 0
-    length = o[_SENDERS_WIDTH]
+    length = o[SENDERS_WIDTH]
     if length:
         length = slot * length + (conn >> 3)
-        if not (ptr8(int(o) - o[_SENDERS])[length] >> (conn & 7)) & 1:
+        if not (ptr8(int(o) - o[SENDERS])[length] >> (conn & 7)) & 1:
             return 0
-    p[_TOPIC] = at
-    p[_TOPIC_LEN] = size
-    p[_END] = stop
+    p[TOPIC] = at
+    p[TOPIC_LEN] = size
+    p[END] = stop
     if flags:
         if end + 2 > stop:
             return 0
-        p[_PACKET_ID] = (b[end] << 8) | b[end + 1]
+        p[PACKET_ID] = (b[end] << 8) | b[end + 1]
         end += 2
-    at = ptr16(int(o) - o[_R_FIRST])[slot]
-    last = ptr16(int(o) - o[_R_END])[slot]
-    level = ptr8(int(o) - o[_C_LEVEL])[conn] ^ 5
+    at = ptr16(int(o) - o[R_FIRST])[slot]
+    last = ptr16(int(o) - o[R_END])[slot]
+    level = ptr8(int(o) - o[C_LEVEL])[conn] ^ 5
     size = last  # where the receivers of the other version begin, or end
     if not level:
         if end == stop or b[end] or flags and not at ^ last:
@@ -204,10 +157,10 @@ def publish(c, conn: int, buf, start: int, end: int) -> int:
         size = at
         end += 1
     if flags:
-        p[_FLAGS] = flags
-        p[_PAYLOAD] = end
+        p[FLAGS] = flags
+        p[PAYLOAD] = end
         return n if int(accept(c, conn, slot, buf)) else 0
-    if ptr16(int(o) - o[_R_MID])[slot] ^ size:
+    if ptr16(int(o) - o[R_MID])[slot] ^ size:
         return n if int(translate(c, slot, buf, start, level)) else 0
     return n if int(place(c, at, last, buf, start, -n)) == last else 0
 
@@ -219,13 +172,13 @@ def translate(c, slot: int, buf, start: int, level: int) -> int:
     # no space, and nothing is changed, or a receiver of version 5 needs other code. level: 0 if it
     # is of version 5.
     o = ptr32(c)
-    p = ptr32(int(o) - o[_PKT])
-    tx_end = ptr32(int(o) - o[_C_TX_END])
-    stop = p[_END]
-    i = ptr16(int(o) - o[_R_FIRST])[slot]
-    mid = ptr16(int(o) - o[_R_MID])[slot]
-    end = ptr16(int(o) - o[_R_END])[slot]
-    rest = stop - p[_TOPIC] + 3  # the Remaining Length of the other version
+    p = ptr32(int(o) - o[PKT])
+    tx_end = ptr32(int(o) - o[C_TX_END])
+    stop = p[END]
+    i = ptr16(int(o) - o[R_FIRST])[slot]
+    mid = ptr16(int(o) - o[R_MID])[slot]
+    end = ptr16(int(o) - o[R_END])[slot]
+    rest = stop - p[TOPIC] + 3  # the Remaining Length of the other version
     n = start - stop
     if mid > end:
         return 0
@@ -247,22 +200,22 @@ def translate(c, slot: int, buf, start: int, level: int) -> int:
     if k ^ last:
         failed = int(place(c, k, last, buf, start, n)) ^ last
     while i < end:
-        conn = ptr16(int(o) - o[_S_CONN])[ptr16(int(o) - o[_POOL])[i] >> 2]
+        conn = ptr16(int(o) - o[S_CONN])[ptr16(int(o) - o[POOL])[i] >> 2]
         i += 1
-        if conn ^ _NONE:
+        if conn ^ NONE:
             d = tx_end[conn] - size
             if failed:
                 tx_end[conn] = d
-                counts = ptr32(int(o) - o[_C_COUNTS])
-                counts[_PUBLISHES] = counts[_PUBLISHES] - 1
+                counts = ptr32(int(o) - o[C_COUNTS])
+                counts[PUBLISHES] = counts[PUBLISHES] - 1
                 continue
-            d += int(o) - o[_C_TX] + 1
+            d += int(o) - o[C_TX] + 1
             if rest >> 7:
                 ptr8(d)[0] = rest | 128
                 d += 1
             ptr8(d)[0] = rest >> 7 if rest >> 7 else rest
-            s = int(ptr8(buf)) + p[_TOPIC] - 2
-            k = s + p[_TOPIC_LEN] + 2
+            s = int(ptr8(buf)) + p[TOPIC] - 2
+            k = s + p[TOPIC_LEN] + 2
             while s < k:
                 d += 1
                 ptr8(d)[0] = ptr8(s)[0]
@@ -277,50 +230,50 @@ def accept(c, conn: int, slot: int, buf) -> int:
     # A QoS 1 or 2 PUBLISH, which publish() has scanned. 1: it is stored and queued for all, and
     # must be acknowledged; 0: not by the fast path, and nothing is changed.
     o = ptr32(c)
-    p = ptr32(int(o) - o[_PKT])
-    qos = p[_FLAGS] >> 1
-    ids = ptr16(int(o) - o[_S_IDS])
-    counts = ptr16(int(o) - o[_S_ID_COUNT])
-    session = ptr16(int(o) - o[_C_SESSION])[conn]
-    at = session * o[_S_RECEIVED]
-    if not p[_PACKET_ID]:
+    p = ptr32(int(o) - o[PKT])
+    qos = p[FLAGS] >> 1
+    ids = ptr16(int(o) - o[S_IDS])
+    counts = ptr16(int(o) - o[S_ID_COUNT])
+    session = ptr16(int(o) - o[C_SESSION])[conn]
+    at = session * o[S_RECEIVED]
+    if not p[PACKET_ID]:
         return 0
     if qos ^ 1:
         conn = at + counts[session]
         while at < conn:
-            if not ids[at] ^ p[_PACKET_ID]:
+            if not ids[at] ^ p[PACKET_ID]:
                 return 0  # a duplicate, which must not be recorded as handled by the fast path
             at += 1
-        if counts[session] >= o[_S_MOST]:
+        if counts[session] >= o[S_MOST]:
             return 0
     # Indexes into the route pool, counted from the table, which is passed instead of the pool.
-    at_pool = (int(o) - o[_POOL] - int(o)) >> 1
-    i = ptr16(int(o) - o[_R_FIRST])[slot] + at_pool
-    end = ptr16(int(o) - o[_R_END])[slot] + at_pool
+    at_pool = (int(o) - o[POOL] - int(o)) >> 1
+    i = ptr16(int(o) - o[R_FIRST])[slot] + at_pool
+    end = ptr16(int(o) - o[R_END])[slot] + at_pool
     if i < end:
         if int(fan(c, c, i, end, -1, qos)) ^ end:
             return 0
         # If a session may exceed its quota, delivery/routing.py checks it.
-        size = p[_END] - p[_PAYLOAD]
-        window = ptr32(int(o) - o[_D_WINDOW])
-        arena = ptr32(int(o) - o[_M_ARENA_STATE])
-        if ptr32(int(o) - o[_M_COUNT])[_IN_USE] >= window[_QUOTA_SLOTS]:
+        size = p[END] - p[PAYLOAD]
+        window = ptr32(int(o) - o[D_WINDOW])
+        arena = ptr32(int(o) - o[M_ARENA_STATE])
+        if ptr32(int(o) - o[M_COUNT])[IN_USE] >= window[_QUOTA_SLOTS]:
             return 0
-        if (arena[_FREE_BLOCKS] - window[_QUOTA_BLOCKS]) * arena[_SIZE] - 2 < size + p[_TOPIC_LEN]:
+        if (arena[FREE_BLOCKS] - window[_QUOTA_BLOCKS]) * arena[SIZE] - 2 < size + p[TOPIC_LEN]:
             return 0
-        msg = int(store(c, buf, p[_TOPIC], p[_TOPIC_LEN], p[_PAYLOAD], size, qos << 1))
-        if not msg ^ _NONE:
+        msg = int(store(c, buf, p[TOPIC], p[TOPIC_LEN], p[PAYLOAD], size, qos << 1))
+        if not msg ^ NONE:
             return 0
         fan(c, c, i, end, msg, qos)
-        refs = ptr16(int(o) - o[_M_REFS])
+        refs = ptr16(int(o) - o[M_REFS])
         refs[msg] = refs[msg] - 1
     if qos ^ 1:
-        ids[at] = p[_PACKET_ID]
+        ids[at] = p[PACKET_ID]
         at = counts[session] + 1
         counts[session] = at
-        dirty = ptr8(int(o) - o[_S_DIRTY])
+        dirty = ptr8(int(o) - o[S_DIRTY])
         dirty[session] = dirty[session] | 2
-        high = ptr32(int(o) - o[_S_IDS_HIGH])
+        high = ptr32(int(o) - o[S_IDS_HIGH])
         high[_IDS_UNSAVED] = 1
         if at > high[_MOST_IDS]:
             high[_MOST_IDS] = at

@@ -3,26 +3,14 @@
 # v5/quick_properties_cpython.py puts it in place; on MicroPython the handlers do all that. What it
 # does not take is left as it was. Owns a cache of property sections that are right, which is
 # cleared when it is full.
+from slotmq.constants import (ANNOUNCED, BY, BYTES_IN, EXTRA, FAST_MAX, FLAGS, NONE, PACKETS_IN,
+    PACKETS_OUT, PACKET_ID, PUBLISHES, PUBLISH_IN, QUEUED, RELEASED)
 from slotmq.fast.bytes_cpython import utf8_ok
 from slotmq.fast.deliveries_cpython import fan, have_space
 from slotmq.fast.messages_cpython import put_ack, store, unref
 from slotmq.fast.path_cpython import fast_path as without_properties
 from slotmq.fast.routes_cpython import place
 
-_NONE = 0xFFFF
-_ANNOUNCED = 2  # in Sessions.ids_high
-_QUEUED = 0
-_RELEASED = 3
-_EXTRA = 8
-_BY = 64  # flag of a delivery
-_FLAGS = 1
-_PACKET_ID = 6
-_FAST_MAX = 11
-_PACKETS_IN = 0
-_PACKETS_OUT = 1
-_PUBLISH_IN = 2
-_BYTES_IN = 5
-_PUBLISHES = 1
 _MOST_HEAD = 10  # most bytes beside topic, properties and payload, with an alias
 _NO_SECTION = 0, b"", 0
 _SECTIONS = 256  # that the cache remembers
@@ -65,9 +53,9 @@ class Quick:
             else:
                 break
         stats = broker.stats
-        stats[_PUBLISH_IN] += count
-        stats[_PACKETS_IN] += count
-        stats[_BYTES_IN] += at - first
+        stats[PUBLISH_IN] += count
+        stats[PACKETS_IN] += count
+        stats[BYTES_IN] += at - first
         return at
 
     def _publish(self, broker, conn, buf, start, end):
@@ -83,7 +71,7 @@ class Quick:
             if length > 16383 or length < 128:
                 return 0
         stop = at + length
-        if stop > end or length < 3 or stop - start > broker.pkt[_FAST_MAX]:
+        if stop > end or length < 3 or stop - start > broker.pkt[FAST_MAX]:
             return 0
         size = buf[at] << 8 | buf[at + 1]
         at += 2
@@ -95,7 +83,7 @@ class Quick:
             to += 2
             if to > stop:
                 return 0
-            broker.pkt[_PACKET_ID] = buf[to - 2] << 8 | buf[to - 1]
+            broker.pkt[PACKET_ID] = buf[to - 2] << 8 | buf[to - 1]
         found = _NO_SECTION
         if broker.conns.level[conn] == 5:
             n, to = _section_length(buf, to, stop)
@@ -104,13 +92,13 @@ class Quick:
             if n:
                 found = self._section(buf[to : to + n])
                 to += n
-        broker.pkt[_FLAGS] = flags
+        broker.pkt[FLAGS] = flags
         done = found and self._hand_on(broker, conn, topic, found, buf[start:stop], to - start)
         return stop - start if done else 0
 
     def _hand_on(self, broker, conn, topic, found, whole, at):
         """Deliver a PUBLISH whose payload is whole[at:]; False: not here."""
-        flags = broker.pkt[_FLAGS]
+        flags = broker.pkt[FLAGS]
         payload = whole[at:]
         alias, section, expiry = found
         if alias:
@@ -143,8 +131,8 @@ class Quick:
         """Store, queue and acknowledge a QoS 1 or 2 PUBLISH, which pkt has; False: not here."""
         pkt = broker.pkt
         tables = broker.tables
-        packet_id = pkt[_PACKET_ID]
-        qos = pkt[_FLAGS] >> 1
+        packet_id = pkt[PACKET_ID]
+        qos = pkt[FLAGS] >> 1
         sessions = broker.sessions
         routes = broker.subscriptions.routes
         session = broker.conns.session[conn]
@@ -157,13 +145,13 @@ class Quick:
             if sessions.find_received(session, packet_id) >= 0:
                 return False
             count = sessions.id_count[session]
-            if count >= sessions.ids_high[_ANNOUNCED] or sessions.id_msg is not None:
+            if count >= sessions.ids_high[ANNOUNCED] or sessions.id_msg is not None:
                 return False
         if not have_space(tables, entries, 0, len(entries), len(data)):
             return False
-        flags = qos << 1 | (_EXTRA if section or expiry else 0)
+        flags = qos << 1 | (EXTRA if section or expiry else 0)
         msg = store(tables, data, 2, n, 2 + n, len(data) - 2 - n, flags)
-        if msg == _NONE:
+        if msg == NONE:
             return False
         five = broker.five
         five.props[msg] = len(section)
@@ -175,7 +163,7 @@ class Quick:
         if qos == 2:
             sessions.add_received(session, packet_id)
         put_ack(tables, conn, 0x30 + (qos << 4), packet_id)
-        broker.stats[_PACKETS_OUT] += 1
+        broker.stats[PACKETS_OUT] += 1
         return True
 
     def _forward(self, broker, sender, slot, topic, section, payload, whole):
@@ -190,7 +178,7 @@ class Quick:
         for entry in entries:
             conn = broker.sessions.conn[entry >> 2]
             packet = b""
-            if conn != _NONE:
+            if conn != NONE:
                 alias = _way(broker, conn, topic, size + _MOST_HEAD)
                 if alias < -1 or conn == sender:
                     return False
@@ -208,17 +196,17 @@ class Quick:
         """send() of deliveries_viper.py for a client of version 5, with properties and aliases."""
         d, s, m, c = columns
         entry = s.cursor[session]
-        while entry != _NONE:
+        while entry != NONE:
             flags = d.flags[entry]
             state = d.state[entry]
-            if state == _RELEASED or not flags & 6:
+            if state == RELEASED or not flags & 6:
                 return 2
             if s.inflight[session] >= most:
-                if state == _QUEUED:
+                if state == QUEUED:
                     return 0
                 if s.inflight[session] > most:
                     return 2
-            ident = self.broker.five.ident[entry] if flags & _BY else 0
+            ident = self.broker.five.ident[entry] if flags & BY else 0
             packet = b""
             if ident >= 0:
                 packet = self._delivery(m, conn, d.msg[entry], flags, entry + 1, ident)
@@ -232,8 +220,8 @@ class Quick:
                 c.mark_dirty(conn)
             c.tx[at:end] = packet
             c.tx_end[conn] = end
-            c.counts[_PUBLISHES] += 1
-            if state == _QUEUED:
+            c.counts[PUBLISHES] += 1
+            if state == QUEUED:
                 d.state[entry] = flags >> 1 & 3
                 d.flags[entry] = flags | 8
                 s.queued[session] -= 1
@@ -247,7 +235,7 @@ class Quick:
         five = self.broker.five
         section = 0
         own = b""
-        if m.flags[msg] & _EXTRA:
+        if m.flags[msg] & EXTRA:
             if five.expires[msg]:
                 left = (five.expires[msg] - self.broker.now + 9) // 10
                 if left < 1 or five.far[msg]:

@@ -1,10 +1,7 @@
 # routes_cpython.py - the contract of fast/routes_viper.py on CPython: a dict and slices.
 from array import array
 
-_NONE = 0xFFFF
-# Positions in Connections.counts
-_DIRTY_CONNS = 0
-_PUBLISHES = 1
+from slotmq.constants import DIRTY_CONNS, NONE, PUBLISHES
 
 
 class Routes:
@@ -50,7 +47,7 @@ def place(columns, i, end, src, start, n):
     passed = 0
     while i < end:
         conn = conn_of[entries[i] >> 2]
-        if conn == _NONE:
+        if conn == NONE:
             passed += 1
         else:
             at = tx_end[conn]
@@ -59,21 +56,21 @@ def place(columns, i, end, src, start, n):
                 break
             if out[conn] == 0:
                 out[conn] = 1
-                dirty[count[_DIRTY_CONNS]] = conn
-                count[_DIRTY_CONNS] += 1
+                dirty[count[DIRTY_CONNS]] = conn
+                count[DIRTY_CONNS] += 1
             tx[at:stop] = packet
             tx_end[conn] = stop
         i += 1
-    count[_PUBLISHES] += i - first - passed
+    count[PUBLISHES] += i - first - passed
     return i
 
 
 def next_dirty(columns):
     """Take a connection off the dirty list, to be flushed now; NONE: no longer dirty."""
     _, _, out, _, _, _, dirty, count = columns
-    count[_DIRTY_CONNS] -= 1
-    conn = dirty[count[_DIRTY_CONNS]]
+    count[DIRTY_CONNS] -= 1
+    conn = dirty[count[DIRTY_CONNS]]
     if out[conn] != 1:
-        return _NONE
+        return NONE
     out[conn] = 0
     return conn

@@ -3,20 +3,10 @@
 from array import array
 
 import micropython
-from micropython import const
 
+from slotmq.constants import C_COUNTS, C_DIRTY, C_OUT, DIRTY_CONNS, GENERATION, MISSED, NONE
 from slotmq.fast.bytes_viper import copy, find_route, table
 from slotmq.platform.arrays import u16
-
-_NONE = const(0xFFFF)
-# Positions in Connections.counts, and in Routes.state
-_DIRTY_CONNS = const(0)
-_GENERATION = const(0)
-_MISSED = const(1)  # slot of the last miss
-# Indexes of the table of columns
-_C_OUT = const(6)
-_C_DIRTY = const(10)
-_C_COUNTS = const(11)
 
 
 class Routes:
@@ -41,9 +31,9 @@ class Routes:
 
     def forget(self):
         state = self.state
-        state[_GENERATION] += 1
-        if state[_GENERATION] > 0xFFFF:
-            state[_GENERATION] = 1
+        state[GENERATION] += 1
+        if state[GENERATION] > 0xFFFF:
+            state[GENERATION] = 1
             for i in range(len(self.gen)):
                 self.gen[i] = 0
 
@@ -53,11 +43,11 @@ class Routes:
     def keep(self, buf, off, n, first, end):
         # Remembers the topic that find() has just looked up. One that is too long gets the slot
         # past the last, for once. -> its slot. The caller sets mid[slot].
-        slot = self.state[_MISSED] if n <= self.topic_bytes else self.slots
+        slot = self.state[MISSED] if n <= self.topic_bytes else self.slots
         self.first[slot] = first
         self.end[slot] = end
         if slot < self.slots:
-            self.gen[slot] = self.state[_GENERATION]
+            self.gen[slot] = self.state[GENERATION]
             self.len[slot] = n
             copy(self.text, slot * self.topic_bytes, buf, off, n)
         if self.senders:
@@ -69,12 +59,12 @@ class Routes:
 def next_dirty(o: ptr32) -> int:
     # Takes a connection off the dirty list: its buffer is to be flushed now. 0xFFFF: it was
     # flushed, blocked or closed meanwhile.
-    count = ptr32(int(o) - o[_C_COUNTS])
-    n = count[_DIRTY_CONNS] - 1
-    count[_DIRTY_CONNS] = n
-    n = ptr16(int(o) - o[_C_DIRTY])[n]
-    out = ptr8(int(o) - o[_C_OUT])
+    count = ptr32(int(o) - o[C_COUNTS])
+    n = count[DIRTY_CONNS] - 1
+    count[DIRTY_CONNS] = n
+    n = ptr16(int(o) - o[C_DIRTY])[n]
+    out = ptr8(int(o) - o[C_OUT])
     if out[n] ^ 1:
-        return _NONE
+        return NONE
     out[n] = 0
     return n

@@ -3,8 +3,7 @@
 # Space is counted in the same blocks, so that each store is full at the same moment.
 from array import array
 
-_NONE = 0xFFFF
-_TEXT_BLOCK = 16
+from slotmq.constants import NONE, TEXT_BLOCK
 
 
 class Arena:
@@ -27,7 +26,7 @@ class Arena:
     def take(self, n):
         k = (n + self.size - 1) // self.size or 1
         if k > self._free:
-            return _NONE
+            return NONE
         self._free -= k
         if self._ids:
             first = self._ids.pop()
@@ -39,7 +38,7 @@ class Arena:
 
     def keep(self, buf, off, n, off2, n2):
         first = self.take(n + n2)
-        if first != _NONE:
+        if first != NONE:
             self._chains[first] = bytes(buf[off : off + n] + buf[off2 : off2 + n2])
         return first
 
@@ -65,7 +64,7 @@ class Names:
         self.slots = slots
         self.length = array("H", bytes(2 * slots))
         self.scope = array("H", bytes(2 * slots))
-        self._blocks = text_bytes // _TEXT_BLOCK
+        self._blocks = text_bytes // TEXT_BLOCK
         self._next = 0  # the lowest slot that was never used
         self._free = []  # slots that were used and are free, so these are first
         self._slot = {}
@@ -75,12 +74,12 @@ class Names:
         return len(self._slot)
 
     def find(self, scope, buf, off, n):
-        return self._slot.get((scope, bytes(buf[off : off + n])), _NONE)
+        return self._slot.get((scope, bytes(buf[off : off + n])), NONE)
 
     def add(self, scope, buf, off, n):
-        blocks = (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
+        blocks = (n + TEXT_BLOCK - 1) // TEXT_BLOCK or 1
         if len(self._slot) == self.slots or blocks > self._blocks:
-            return _NONE
+            return NONE
         self._blocks -= blocks
         slot = self._free.pop() if self._free else self._next
         self._next = max(self._next, slot + 1)
@@ -92,7 +91,7 @@ class Names:
 
     def remove(self, slot):
         n = self.length[slot]
-        self._blocks += (n + _TEXT_BLOCK - 1) // _TEXT_BLOCK or 1
+        self._blocks += (n + TEXT_BLOCK - 1) // TEXT_BLOCK or 1
         del self._slot[self.scope[slot], self._text[slot]]
         self.length[slot] = 0
         self._free.append(slot)

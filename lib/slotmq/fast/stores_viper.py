@@ -3,33 +3,19 @@
 # Fixed columns, allocated at construction and never again. Offsets and lengths are
 # bytes; slots and blocks are 16 bits wide and 0xFFFF means none.
 import micropython
-from micropython import const
 
+from slotmq.constants import FREE_BLOCK, FREE_BLOCKS, NONE, SIZE, TEXT_BLOCK
 from slotmq.fast.bytes_viper import ALIGN, table
 from slotmq.platform.arrays import chain, u16
 
-_NONE = const(0xFFFF)
-_TEXT_BLOCK = const(16)  # block of Names' text
 # Arena.state
-_FREE_BLOCK = const(0)  # first free block
-_FREE_BLOCKS = const(1)  # free blocks
-_SIZE = const(2)
-_ALIGN = const(3)
-_A_DATA = const(4)
-_A_NEXT = const(5)
+_ALIGN, _A_DATA, _A_NEXT = range(3, 6)
 # Names.state
-_FREE_SLOT = const(0)  # first free slot
-_FREE_SLOTS = const(1)  # free slots
-_MASK = const(2)
-_HASH = const(3)  # of the text that was looked up last
-_N_HEADS = const(4)
-_N_NEXT = const(5)
-_N_HASH = const(6)
-_N_SCOPE = const(7)
-_N_LENGTH = const(8)
-_N_FIRST = const(9)
-_N_DATA = const(10)
-_N_CHAIN = const(11)
+_FREE_SLOT = 0  # first free slot
+_FREE_SLOTS = 1  # free slots
+_MASK = 2
+_HASH = 3  # of the text that was looked up last
+_N_HEADS, _N_NEXT, _N_HASH, _N_SCOPE, _N_LENGTH, _N_FIRST, _N_DATA, _N_CHAIN = range(4, 12)
 
 
 class Arena:
@@ -44,41 +30,41 @@ class Arena:
         self.state = table((0, blocks, size, ALIGN, self.data, self.next))
 
     def free_blocks(self):
-        return self.state[_FREE_BLOCKS]
+        return self.state[FREE_BLOCKS]
 
     def take(self, n):
         # -> the first block of a chain for n bytes; 0xFFFF: no space.
         state = self.state
         nexts = self.next
         k = (n + self.size - 1) // self.size or 1
-        if k > state[_FREE_BLOCKS]:
-            return _NONE
-        state[_FREE_BLOCKS] -= k
-        block = first = state[_FREE_BLOCK]
+        if k > state[FREE_BLOCKS]:
+            return NONE
+        state[FREE_BLOCKS] -= k
+        block = first = state[FREE_BLOCK]
         while k > 1:
             block = nexts[block]
             k -= 1
-        state[_FREE_BLOCK] = nexts[block]
-        nexts[block] = _NONE
+        state[FREE_BLOCK] = nexts[block]
+        nexts[block] = NONE
         return first
 
     def drop(self, first):
         state = self.state
         nexts = self.next
         block = first
-        state[_FREE_BLOCKS] += 1
-        while nexts[block] != _NONE:
+        state[FREE_BLOCKS] += 1
+        while nexts[block] != NONE:
             block = nexts[block]
-            state[_FREE_BLOCKS] += 1
-        nexts[block] = state[_FREE_BLOCK]
-        state[_FREE_BLOCK] = first
+            state[FREE_BLOCKS] += 1
+        nexts[block] = state[FREE_BLOCK]
+        state[FREE_BLOCK] = first
 
     @micropython.viper
     def move(self, block: int, at: int, buf: ptr8, off: int, n: int, out: int):
         # Copies n bytes between buf[off:] and the chain from its byte `at` on:
         # out of the chain if out is 1, else into it.
         state = ptr32(self.state)
-        size = state[_SIZE]
+        size = state[SIZE]
         off += int(buf)
         while n:
             if at < size:
@@ -117,13 +103,13 @@ class Names:
         while buckets < slots:
             buckets *= 2
         self.slots = slots
-        self.text = text = Arena(text_bytes // _TEXT_BLOCK, _TEXT_BLOCK)
+        self.text = text = Arena(text_bytes // TEXT_BLOCK, TEXT_BLOCK)
         self.length = u16(slots)
         self.scope = u16(slots)
         self.first = u16(slots)
         self.hash = u16(slots)
         self.next = chain(slots)
-        self.heads = u16(buckets, _NONE)
+        self.heads = u16(buckets, NONE)
         parts = (0, slots, buckets - 1, 0, self.heads, self.next, self.hash, self.scope)
         self.state = table(parts + (self.length, self.first, text.data, text.next))
 
@@ -142,7 +128,7 @@ class Names:
         h = (h ^ (h >> 8)) & 0xFFFF
         state[_HASH] = h
         slot = ptr16(int(state) - state[_N_HEADS])[h & state[_MASK]]
-        while slot ^ _NONE:
+        while slot ^ NONE:
             if (
                 not ptr16(int(state) - state[_N_HASH])[slot] ^ h
                 and not ptr16(int(state) - state[_N_SCOPE])[slot] ^ scope
@@ -152,8 +138,8 @@ class Names:
                 block = ptr16(int(state) - state[_N_FIRST])[slot]
                 t = 0
                 while i < end:
-                    if not t & (_TEXT_BLOCK - 1):  # blocks begin at multiples of 16, as the heap's
-                        t = int(state) - state[_N_DATA] + block * _TEXT_BLOCK
+                    if not t & (TEXT_BLOCK - 1):  # blocks begin at multiples of 16, as the heap's
+                        t = int(state) - state[_N_DATA] + block * TEXT_BLOCK
                         block = ptr16(int(state) - state[_N_CHAIN])[block]
                     if ptr8(t)[0] ^ b[i]:
                         break
@@ -168,10 +154,10 @@ class Names:
         # -> a new slot for a text that is not in the set; 0xFFFF: no slot or no text space.
         state = self.state
         if not state[_FREE_SLOTS]:
-            return _NONE
+            return NONE
         first = self.text.take(n)
-        if first == _NONE:
-            return _NONE
+        if first == NONE:
+            return NONE
         self.text.move(first, 0, buf, off, n, 0)
         self.find(scope, buf, off, n)  # sets the hash
         slot = state[_FREE_SLOT]

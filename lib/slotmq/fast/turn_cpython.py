@@ -10,22 +10,15 @@
 from os import read
 from time import monotonic
 
+from slotmq.constants import (BYTES_IN, BYTES_OUT, FAST_MAX, IN, NONE, PACKETS_IN, PUBLISHES,
+    PUBLISH_IN)
 from slotmq.fast.path_cpython import fast_path, may_read
 from slotmq.fast.properties_cpython import Quick
 from slotmq.platform.sockets_cpython import MOST_EVENTS, Poller
 
-_NONE = 0xFFFF
-_IN = 1
 _STAY_S = 0.1
 _SHORT = 479  # bytes: CPython allocates objects of this size from pools, without malloc
 _NOTHING = ()
-# Positions in the packet record, broker.stats and Connections.counts
-_FAST_MAX = 11
-_PACKETS_IN = 0
-_PUBLISH_IN = 2
-_BYTES_IN = 5
-_BYTES_OUT = 6
-_PUBLISHES = 1
 
 
 class Turns(Poller):
@@ -51,7 +44,7 @@ class Turns(Poller):
                 if len(events) != 1:
                     return self.with_streams(events)
                 ((fd, event),) = events
-                reader = readers.get(fd) if event == _IN else None
+                reader = readers.get(fd) if event == IN else None
                 if not reader:
                     most = min(_SHORT, self._may_read(fd, event))
                     if not most:
@@ -104,7 +97,7 @@ class Turns(Poller):
         stream = self.streams[fd]
         conn = self._broker.loop.of_stream[stream]
         bridges = self._broker.bridges
-        is_ours = event == _IN and conn >= 0 and stream.is_plain
+        is_ours = event == IN and conn >= 0 and stream.is_plain
         is_ours = is_ours and not (bridges and conn in bridges.slow)
         return may_read(self._broker, conn) if is_ours else 0
 
@@ -115,7 +108,7 @@ class Turns(Poller):
     def _read_on(self, fd, data):
         # The first read was full: read all that may be read.
         try:
-            return data + read(fd, self._may_read(fd, _IN) - len(data))
+            return data + read(fd, self._may_read(fd, IN) - len(data))
         except OSError:
             return data
 
@@ -127,17 +120,17 @@ class Turns(Poller):
             slot_of = routes.senders.of(broker.loop.of_stream[self.streams[fd]])
         slot = slot_of.get(topic, -1)
         if slot < 0 or topic[0] == 36 or routes.end[slot] != routes.first[slot] + 1:
-            return None, 0, _NONE
+            return None, 0, NONE
         if routes.mid[slot] != (routes.first[slot] if five else routes.end[slot]):
-            return None, 0, _NONE  # its receiver has the other version
+            return None, 0, NONE  # its receiver has the other version
         conns = broker.conns
         entries, conn_of, _, _, _, _, _, _ = conns.columns
         conn = conn_of[entries[routes.first[slot]] >> 2]
         queue = broker.sessions.cursor[entries[routes.first[slot]] >> 2]
-        if conn == _NONE or conns.out[conn] or broker.queue_qos0 and queue != _NONE:
-            return None, 0, _NONE
+        if conn == NONE or conns.out[conn] or broker.queue_qos0 and queue != NONE:
+            return None, 0, NONE
         space = conns.tx_limit[conn] - conns.tx_end[conn]
-        return conns.attached[conn].send, min(space, broker.pkt[_FAST_MAX]), conn
+        return conns.attached[conn].send, min(space, broker.pkt[FAST_MAX]), conn
 
     def _handle(self, fd, data):
         # Handle what was read in the ordinary way.
@@ -148,7 +141,7 @@ class Turns(Poller):
         if n and at == n:
             return _NOTHING
         stream.give_back(data[at:])
-        return ((stream, _IN),)
+        return ((stream, IN),)
 
     def _wait_for(self, conn, rest):
         # The socket took only a part: the rest waits in the outgoing buffer for the loop.
@@ -156,16 +149,16 @@ class Turns(Poller):
         n = len(rest)
         at = conns.reserve(conn, n)
         conns.tx[at : at + n] = rest
-        self._broker.stats[_BYTES_OUT] -= n
+        self._broker.stats[BYTES_OUT] -= n
         return _NOTHING
 
     def _add(self, count, size):
         stats = self._broker.stats
-        stats[_PACKETS_IN] += count
-        stats[_PUBLISH_IN] += count
-        stats[_BYTES_IN] += size
-        stats[_BYTES_OUT] += size
-        self._broker.conns.counts[_PUBLISHES] += count
+        stats[PACKETS_IN] += count
+        stats[PUBLISH_IN] += count
+        stats[BYTES_IN] += size
+        stats[BYTES_OUT] += size
+        self._broker.conns.counts[PUBLISHES] += count
 
 
 def _is_own(path):

@@ -4,29 +4,17 @@
 # Journal.
 from struct import pack_into
 
+from slotmq.constants import (BODY_AT, CHANGED, ENOMEM, ENOSPC, FOR_THIS_PACKET, HAS_ROW, NEVER,
+    NONE, NOTICE, PUBLISH_TYPE, RETRY, WARNING, WHOLE)
 from slotmq.journal import records
 from slotmq.journal.rows import is_gone, write_rows
 from slotmq.journal.writer import Journal
-from slotmq.platform.runtime import const
 
-_WHOLE = const(5)  # of Connections.counts
-_NONE = const(0xFFFF)
-_NEVER = const(0x3FFFFFFF)
-_FIELDS = const(8)
-_CHANGED = const(32)
-_HAS_ROW = const(16)
-_NOTHING = const(-1)  # `snapshot` where none was ever written
-_LOOK = const(100)  # tenths of a second between two looks for space, if there is none
-_RETRY = const(10)  # as in journal/writer.py
-_FAR = const(65536)  # bytes that the journal grows between two looks, if there is space
-_MARGIN = const(4096)  # the same, if there is little
-_WARNING = const(2)
-_NOTICE = const(4)
-_PUBLISH_TYPE = const(3)
-_ENOMEM = const(12)
-_ENOSPC = const(28)
+_NOTHING = -1  # `snapshot` where none was ever written
+_LOOK = 100  # tenths of a second between two looks for space, if there is none
+_FAR = 65536  # bytes that the journal grows between two looks, if there is space
+_MARGIN = 4096  # the same, if there is little
 _NO_SPACE = (28, 122)  # ENOSPC; EDQUOT: a user's quota is used up
-_FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
 
 
 def write(journal):
@@ -43,7 +31,7 @@ def begin(broker, medium, newest, warn, *sync):
     OSError: the medium cannot be written, for another reason than a lack of space. Without space
     all clients wait, if there is anything that must be kept."""
     broker.journal = journal = Journal(broker, medium, newest, *sync)
-    broker.conns.counts[_WHOLE] = 1
+    broker.conns.counts[WHOLE] = 1
     # In a region of flash each try begins after the block that could not be written.
     tries = getattr(medium, "blocks", 1)
     while True:
@@ -68,8 +56,8 @@ def compact(journal):
     """Try to write all rows into a new generation, and to switch to it."""
     # Each attempt wears flash, so the pause doubles; in a region after one attempt for each block.
     pause = journal.pause
-    journal.retry_at = journal.broker.now + max(pause, _RETRY)
-    journal.pause = pause + 1 if pause < _RETRY else min(2 * pause, _RETRY << 8)
+    journal.retry_at = journal.broker.now + max(pause, RETRY)
+    journal.pause = pause + 1 if pause < RETRY else min(2 * pause, RETRY << 8)
     try:
         make(journal)
     except OSError as error:
@@ -77,7 +65,7 @@ def compact(journal):
         _failed(journal, error.errno)
     except MemoryError:
         journal.failures += 1
-        _failed(journal, _ENOMEM)
+        _failed(journal, ENOMEM)
 
 
 def _failed(journal, *error):
@@ -102,7 +90,7 @@ def make(journal):
     medium = journal.medium
     journal.whole = False
     # The most QoS 2 deliveries that may have been sent without a row that says so
-    journal.window = min(journal.broker.deliveries.window[0], _NONE)
+    journal.window = min(journal.broker.deliveries.window[0], NONE)
     journal.generation += 1
     pack_into(">I", journal.seed, 0, journal.generation)
     medium.begin(journal.generation)
@@ -112,11 +100,11 @@ def make(journal):
     version = records.VERSION if journal.broker.owners else records.VERSION - 1
     by_table = medium.page == 1
     head = version, journal.generation, journal.window, journal.always | by_table << 1
-    pack_into(records.HEAD_LAYOUT, journal.buf, _FIELDS, *head)
+    pack_into(records.HEAD_LAYOUT, journal.buf, BODY_AT, *head)
     journal.record(records.HEAD, records.HEAD_SIZE)
     if by_table:
         interval = journal.time_interval
-        journal.time_interval = _NEVER  # no COMMIT for the time alone
+        journal.time_interval = NEVER  # no COMMIT for the time alone
         try:
             _write_by_table(journal, journal.broker)
         finally:
@@ -125,8 +113,8 @@ def make(journal):
     medium.switch()
     journal.snapshot = medium.end
     journal.whole = True
-    journal.retry_at = min(journal.retry_at, journal.broker.now + _RETRY)
-    journal.pause = _RETRY - getattr(medium, "blocks", 0)
+    journal.retry_at = min(journal.retry_at, journal.broker.now + RETRY)
+    journal.pause = RETRY - getattr(medium, "blocks", 0)
     spare(journal)
 
 
@@ -156,9 +144,9 @@ def _forget(journal):
             table.dirty[i] = 1
     for i in range(broker.deliveries.slots):
         journal.delivery_rows[i] = 0
-        broker.deliveries.flags[i] |= _CHANGED
+        broker.deliveries.flags[i] |= CHANGED
     for i in range(broker.messages.slots):
-        broker.messages.flags[i] &= ~_HAS_ROW
+        broker.messages.flags[i] &= ~HAS_ROW
     broker.sessions.changed = broker.subscriptions.changed = broker.retained.changed = True
     broker.deliveries.count[4] = broker.sessions.ids_high[1] = 1
 
@@ -186,16 +174,16 @@ def spare(journal):
         journal.retry_at = broker.now + _LOOK
     # No generation is longer than `most`: if so much is reserved, no further look is needed.
     is_never = not is_short and end + _FAR + turn_bytes(broker.limits) >= medium.most
-    journal.spare_until = _NEVER if is_never else end + margin
+    journal.spare_until = NEVER if is_never else end + margin
     journal.pending = 0
     before = journal.limit
     journal.limit = end + 2 * margin if is_short and journal.always else 0
     if (before > 0) != (journal.limit > 0):
-        if broker._log_mask & _NOTICE:
+        if broker._log_mask & NOTICE:
             what = "enough space again"
             if journal.limit:
                 what = "little space, what needs more is refused"
-            broker.log(_NOTICE, "The journal: %s." % what)
+            broker.log(NOTICE, "The journal: %s." % what)
         broker.apply_settings()
     set_full(journal, is_full)
 
@@ -215,7 +203,7 @@ def weigh(journal, kind, n):
     kind, n: type and length of the packet. -> will it be handled so?"""
     broker = journal.broker
     # For its length, SUBSCRIBE makes the longest rows.
-    need = 128 + (n if kind == _PUBLISH_TYPE else 10 * n) + 4 * broker.limits.received
+    need = 128 + (n if kind == PUBLISH_TYPE else 10 * n) + 4 * broker.limits.received
     need += 22 * broker.sessions.names.count()
     if broker.journal_full:
         return False
@@ -232,29 +220,29 @@ def weigh(journal, kind, n):
         # The reserve is used up; there may be more space by now.
         spare(journal)
         if least > journal.limit:
-            journal.retry_at = max(journal.retry_at, now + _RETRY)
+            journal.retry_at = max(journal.retry_at, now + RETRY)
     if broker.journal_full or not journal.limit:
         return False
     if not journal.whole or journal.medium.end + journal.pending + need > journal.limit:
-        broker.journal_full = broker.subscriptions.journal_full = _FOR_THIS_PACKET
+        broker.journal_full = broker.subscriptions.journal_full = FOR_THIS_PACKET
         return True
     journal.pending += need
     return False
 
 
-def set_full(journal, is_full, error=_ENOSPC):
+def set_full(journal, is_full, error=ENOSPC):
     """Set and log whether the journal is full: whether it refuses new promises."""
     broker = journal.broker
     if (broker.journal_full is True) == is_full:
         return
-    if broker._log_mask & _WARNING:
-        why = "no space" if error == _ENOSPC else "it cannot be written (error %s)" % error
-        why = "no heap is left" if error == _ENOMEM else why
+    if broker._log_mask & WARNING:
+        why = "no space" if error == ENOSPC else "it cannot be written (error %s)" % error
+        why = "no heap is left" if error == ENOMEM else why
         waits = journal.always and not journal.whole
         # Then no packet leaves, not even CONNACK or PINGRESP.
         then = "all clients wait until that changes" if waits else "nothing new is promised"
         what = "%s, %s" % (why, then) if is_full else "there is space again"
-        broker.log(_WARNING, "The journal: %s." % what)
+        broker.log(WARNING, "The journal: %s." % what)
     # After the log line, which needs heap too: if that fails, status/log_connections.py logs it.
     broker.journal_full = broker.subscriptions.journal_full = is_full
     broker.fast_path = None

@@ -5,7 +5,7 @@ import os
 from errno import EACCES, EAGAIN
 
 from slotmq.journal import records
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
 # Measured, see FORMAT.md. A region of raw flash wears 15 times less.
 _WEAR = """\
@@ -23,9 +23,9 @@ without that file it begins anew in the region"""
 _NOT_READ = """\
 it lies in the region of this board's flash; %s is not read"""
 
-_EXCLUSIVE = const(2)  # flock(2): LOCK_EX
-_AT_ONCE = const(4)  # LOCK_NB
-_RECORD = const(9)  # the most bytes of a record beside its body: type, length, CRC
+_EXCLUSIVE = 2  # flock(2): LOCK_EX
+_AT_ONCE = 4  # LOCK_NB
+_RECORD = 9  # the most bytes of a record beside its body: type, length, CRC
 
 
 def snapshot_bytes(limits):

@@ -12,12 +12,9 @@
 # then the medium takes no more until begin() or resume().
 import os
 
+from slotmq.constants import EIO, ENOSPC, HEAD_BYTES
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
-
-_HEAD_BYTES = const(16)
-_EIO = const(5)
-_ENOSPC = const(28)
+from slotmq.platform.runtime import MICROPYTHON
 
 
 class FileMedium:
@@ -28,7 +25,7 @@ class FileMedium:
         self.path = path
         self.most = snapshot
         self.spared = 0  # bytes that `path.reserve` is known to have
-        self.limit = limit - 2 * _HEAD_BYTES  # for both generations
+        self.limit = limit - 2 * HEAD_BYTES  # for both generations
         self.capacity = self.limit - snapshot
         self.old = self.new = None  # open files: the opened generation, the written one
         self.end = self.size = 0  # bytes of the written generation, of the opened one
@@ -38,7 +35,7 @@ class FileMedium:
     def append(self, buf, off, n):
         space = self.space
         if self.end + n > space:
-            raise OSError(_ENOSPC, "write")
+            raise OSError(ENOSPC, "write")
         self.space = -1  # until all bytes are written
         if MICROPYTHON:
             self.new.write(buf, off, n)
@@ -53,7 +50,7 @@ class FileMedium:
     def sync(self):
         space = self.space
         if space < 0:
-            raise OSError(_EIO, "write")
+            raise OSError(EIO, "write")
         self.space = -1
         self.new.flush()
         if not MICROPYTHON:

@@ -5,16 +5,14 @@ import os
 from binascii import crc32
 from struct import pack, unpack
 
+from slotmq.constants import BITS, ENOENT, HEAD_BYTES
 from slotmq.fast import copy
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_ROOM = const(4096)  # bytes of a buffer
-_HEAD_BYTES = const(16)
-_OF_A_BOARD = const(200000)  # the largest snapshot of a board without PSRAM
-_BITS = const(30)  # of a generation
+_ROOM = 4096  # bytes of a buffer
+_OF_A_BOARD = 200000  # the largest snapshot of a board without PSRAM
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
-_ENOENT = const(2)
-_EISDIR = const(21)
+_EISDIR = 21
 _CANNOT = (22, 38, 95)  # EINVAL, ENOSYS, EOPNOTSUPP
 
 # The start
@@ -30,11 +28,11 @@ def generations(medium):
     with file:
         head = _head(file)
     medium.is_foreign = 1
-    if len(head) == _HEAD_BYTES:
+    if len(head) == HEAD_BYTES:
         magic, generation, crc = unpack("<8s2I", head)
         if magic[:7] == _MAGIC[:7] and crc == crc32(head[:-4]):
             medium.is_foreign = magic[7]
-            if magic == _MAGIC and not generation >> _BITS:
+            if magic == _MAGIC and not generation >> BITS:
                 return [generation]
         elif head[3:15] == b"mosquitto db":
             medium.is_foreign = 0
@@ -44,7 +42,7 @@ def generations(medium):
 def _head(file):
     # A header that cannot be read counts as damaged, like a wrong one.
     try:
-        return file.read(_HEAD_BYTES)
+        return file.read(HEAD_BYTES)
     except OSError as error:
         if error.errno == _EISDIR:  # some ports can open a folder
             raise error
@@ -68,14 +66,14 @@ def set_aside(medium, generation, is_needed):
 def reopen(medium):
     close(medium)
     medium.old = medium.new = _joined(medium, open(medium.path, "r+b"))
-    medium.end = medium.old.seek(0, 2) - _HEAD_BYTES
+    medium.end = medium.old.seek(0, 2) - HEAD_BYTES
 
 
 def readinto(medium, at, buf, n):
-    medium.old.seek(_HEAD_BYTES + at)
+    medium.old.seek(HEAD_BYTES + at)
     n = medium.old.readinto(memoryview(buf)[:n])
     if medium.old is medium.new:
-        medium.old.seek(_HEAD_BYTES + medium.end)
+        medium.old.seek(HEAD_BYTES + medium.end)
     return n
 
 
@@ -92,9 +90,9 @@ def begin(medium, generation):
     head = pack("<8sI", _MAGIC, generation)
     head += pack("<I", crc32(head))
     medium.new = _joined(medium, _beside(medium.path))
-    medium.new.write(head, 0, _HEAD_BYTES) if MICROPYTHON else medium.new.write(head)
+    medium.new.write(head, 0, HEAD_BYTES) if MICROPYTHON else medium.new.write(head)
     medium.end = 0
-    medium.written += _HEAD_BYTES
+    medium.written += HEAD_BYTES
     medium.space = medium.limit - medium.size
 
 
@@ -159,7 +157,7 @@ def _is_alone(name, other):
 def resume(medium, end):
     reopen(medium)
     _remove(medium.path + ".new")
-    medium.old.seek(_HEAD_BYTES + end)
+    medium.old.seek(HEAD_BYTES + end)
     if not MICROPYTHON:
         medium.old.truncate()
     medium.end = end
@@ -176,14 +174,14 @@ def close(medium):
 
 def spare(medium, n):
     n = min(n, medium.most)
-    end = n + _HEAD_BYTES
+    end = n + HEAD_BYTES
     name = medium.path + ".reserve"
     try:
         if n > medium.spared:
             with _open(name, "ab") as file:
                 at = file.seek(0, 2)
-                if at > medium.most + _HEAD_BYTES and not MICROPYTHON:
-                    at = file.truncate(medium.most + _HEAD_BYTES)
+                if at > medium.most + HEAD_BYTES and not MICROPYTHON:
+                    at = file.truncate(medium.most + HEAD_BYTES)
                 left = os.statvfs(name)
                 if left[1] * left[4] >= end - at:  # else writing would fail
                     _reserve(file, at, end)
@@ -271,7 +269,7 @@ def _is_copy(path, name):
 
 
 def _must_be_missing(error):
-    if error.errno != _ENOENT:
+    if error.errno != ENOENT:
         raise error
 
 

@@ -15,29 +15,24 @@
 from binascii import crc32
 from struct import pack_into
 
+from slotmq.constants import EIO, ENOSPC, HEADER, PAGE, SECOND
 from slotmq.fast import copy
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 
-_PAGE = const(256)
-_HEADER = const(24)  # bytes of one, of which there are two in the first page
-_SECOND = const(128)
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
-_BLOCKS = const(4)  # ioctl
-_BLOCK_SIZE = const(5)
-_ERASE = const(6)
-_EIO = const(5)
-_ENOSPC = const(28)
+_BLOCKS = 4  # ioctl
+_BLOCK_SIZE = 5
+_ERASE = 6
 
 
 class FlashMedium:
-    page = _PAGE
+    page = PAGE
 
     def __init__(self, device, snapshot):
         self.device = device
         self.blocks = device.ioctl(_BLOCKS, 0)
-        self.data = device.ioctl(_BLOCK_SIZE, 0) - _PAGE  # bytes of the journal in a block
-        self.buf = bytearray(_PAGE)  # the last page, as long as it is not programmed
+        self.data = device.ioctl(_BLOCK_SIZE, 0) - PAGE  # bytes of the journal in a block
+        self.buf = bytearray(PAGE)  # the last page, as long as it is not programmed
         self.most = snapshot
         beside = min(max(1, -(-snapshot // self.data)), self.blocks // 2)
         self.capacity = (self.blocks - beside) * self.data
@@ -50,29 +45,29 @@ class FlashMedium:
     def append(self, buf, off, n):
         space = self.space
         if self.end + n > space:
-            raise OSError(_ENOSPC, "write")
+            raise OSError(ENOSPC, "write")
         self.space = -1  # until all bytes are written
         while n:
             if self.end and not self.end % self.data:
                 self._take(self.end // self.data)
-            at = self.end % _PAGE
-            part = min(n, _PAGE - at)
+            at = self.end % PAGE
+            part = min(n, PAGE - at)
             copy(self.buf, at, buf, off, part)
             self.end += part
             off += part
             n -= part
-            if at + part == _PAGE:
+            if at + part == PAGE:
                 self._program()
         self.space = space
 
     def sync(self):
         space = self.space
         if space < 0:
-            raise OSError(_EIO, "write")
+            raise OSError(EIO, "write")
         self.space = -1
-        if self.end % _PAGE:
-            self._blank(self.end % _PAGE)
-            self.end += -self.end % _PAGE
+        if self.end % PAGE:
+            self._blank(self.end % PAGE)
+            self.end += -self.end % PAGE
             self._program()
         self.space = space
 
@@ -119,29 +114,29 @@ class FlashMedium:
         buf = self.buf
         self._blank(0)
         pack_into("<8s3I", buf, 0, _MAGIC, self.ident[0], self.ident[1], number)
-        pack_into("<I", buf, _HEADER - 4, crc32(buf[: _HEADER - 4]))
-        copy(buf, _SECOND, buf, 0, _HEADER)
+        pack_into("<I", buf, HEADER - 4, crc32(buf[: HEADER - 4]))
+        copy(buf, SECOND, buf, 0, HEADER)
         self.put(number, 0)
 
     def _blank(self, at):
-        for i in range(at, _PAGE):
+        for i in range(at, PAGE):
             self.buf[i] = 0xFF
 
     def _program(self):
-        at = self.end - _PAGE
-        self.put(at // self.data, at % self.data + _PAGE)
+        at = self.end - PAGE
+        self.put(at // self.data, at % self.data + PAGE)
 
     def put(self, number, at):
         heap.lift()
-        self.written += _PAGE
+        self.written += PAGE
         heap.drop()
         if self.device.writeblocks((self.base + number) % self.blocks, self.buf, at):
-            raise OSError(_EIO, "write")
+            raise OSError(EIO, "write")
 
     def erase(self, block):
-        self.erased += self.data + _PAGE
+        self.erased += self.data + PAGE
         if self.device.ioctl(_ERASE, block):
-            raise OSError(_EIO, "write")
+            raise OSError(EIO, "write")
 
 
 def _ring():

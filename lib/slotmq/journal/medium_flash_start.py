@@ -4,12 +4,9 @@
 from binascii import crc32
 from struct import unpack_from
 
-from slotmq.platform.runtime import const
+from slotmq.constants import BITS, HEADER, PAGE, SECOND
 
-_PAGE = const(256)
-_HEADER = const(24)  # bytes of one, of which there are two in the first page
-_SECOND = const(128)
-_BITS = const(30)  # of a generation, and of a birth
+
 _MAGIC = b"slotmqJ\x01"  # the last byte is the version of the format
 
 
@@ -41,9 +38,9 @@ def _has_rotted(page):
     # Was this a header once? A page is programmed from its beginning. So after a power cut either
     # the first copy is whole or there is nothing of the second: if the first is wrong and most of
     # the second's magic is there, it has rotted.
-    if unpack_from("<I", page, _HEADER - 4)[0] == crc32(page[: _HEADER - 4]):
+    if unpack_from("<I", page, HEADER - 4)[0] == crc32(page[: HEADER - 4]):
         return False
-    return sum([page[_SECOND + i] == _MAGIC[i] for i in range(8)]) > 5
+    return sum([page[SECOND + i] == _MAGIC[i] for i in range(8)]) > 5
 
 
 def _is_lost(medium, newest, numbers, rotten):
@@ -60,10 +57,10 @@ def _head(medium, block):
     # (generation, birth, number) of a header, from the copy that is valid; number -1: none is.
     buf = medium.buf
     medium.device.readblocks(block, buf, 0)
-    for at in (0, _SECOND):
+    for at in (0, SECOND):
         magic, generation, birth, number, crc = unpack_from("<8s4I", buf, at)
-        if magic[:7] == _MAGIC[:7] and crc == crc32(buf[at : at + _HEADER - 4]):
-            fits = number < medium.blocks and not (generation | birth) >> _BITS
+        if magic[:7] == _MAGIC[:7] and crc == crc32(buf[at : at + HEADER - 4]):
+            fits = number < medium.blocks and not (generation | birth) >> BITS
             if fits and magic == _MAGIC:
                 return generation, birth, number
             medium.is_foreign = magic[7]
@@ -102,7 +99,7 @@ def readinto(medium, at, buf, n):
         rest = (at + done) % medium.data
         part = min(n - done, medium.data - rest)
         block = (medium.first + (at + done) // medium.data) % medium.blocks
-        medium.device.readblocks(block, view[done : done + part], _PAGE + rest)
+        medium.device.readblocks(block, view[done : done + part], PAGE + rest)
         done += part
     return n
 

@@ -3,15 +3,14 @@
 from slotmq.fast import copy
 from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state
 from slotmq.journal import records
-from slotmq.platform.runtime import const
 
-_BY_TABLE = const(2)  # in HEAD: two COMMITs end its first rows
+_BY_TABLE = 2  # in HEAD: two COMMITs end its first rows
 _COMMIT_BEGINS = b"\x0d\x04"  # type and length
-_CHUNK = const(60)
-_WINDOW = const(512)
-_PADDING = const(64)
-_FILE_HEADER = const(16)  # bytes of a file before the journal's
-_FS_BLOCK = const(512)  # the smallest of a file system
+_CHUNK = 60
+_WINDOW = 512
+_PADDING = 64
+_FILE_HEADER = 16  # bytes of a file before the journal's
+_FS_BLOCK = 512  # the smallest of a file system
 TORN = 1  # an incomplete batch follows the last COMMIT, as a power cut leaves it
 DAMAGED = 2  # committed records follow that can no longer be reached
 

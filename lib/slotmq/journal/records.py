@@ -5,46 +5,46 @@
 # FORMAT.md to it. Constants only: of a packed board's heap they take nothing.
 from slotmq.platform.runtime import const
 
-VERSION = const(3)  # the newest that is read
-LAST_TYPE = const(13)
-HEAD = const(1)
+VERSION = 3  # the newest that is read
+LAST_TYPE = 13
+HEAD = 1
 # version, generation, window, flags
 HEAD_LAYOUT = const(">BIHB")
-HEAD_SIZE = const(8)
-SESSION = const(2)
+HEAD_SIZE = 8
+SESSION = 2
 # slot, flags, left, expiry, will, delay, due, since | user, client id
 SESSION_LAYOUT = const(">HBiIHIii")
-SESSION_SIZE = const(25)
-SESSION_GONE = const(3)
-SUBSCRIPTION = const(4)
+SESSION_SIZE = 25
+SESSION_GONE = 3
+SUBSCRIPTION = 4
 # slot, session, qos, options, identifier, group, length | share, filter
 SUBSCRIPTION_LAYOUT = const(">HHBBIHB")
-SUBSCRIPTION_SIZE = const(13)
-SUBSCRIPTION_GONE = const(5)
-MESSAGE = const(6)
+SUBSCRIPTION_SIZE = 13
+SUBSCRIPTION_GONE = 5
+MESSAGE = 6
 # slot, flags, expires, far, high, low | topic, properties, payload
 MESSAGE_LAYOUT = const(">HBiBBH")
-MESSAGE_SIZE = const(11)
-DELIVERY = const(7)
+MESSAGE_SIZE = 11
+DELIVERY = 7
 # slot, session, message, flags, group, identifier
 DELIVERY_LAYOUT = const(">HHHBHi")
-DELIVERY_SIZE = const(13)
-DELIVERY_RELEASED = const(8)
-DELIVERY_GONE = const(9)
-RECEIVED = const(10)
-RETAINED_ROW = const(11)
+DELIVERY_SIZE = 13
+DELIVERY_RELEASED = 8
+DELIVERY_GONE = 9
+RECEIVED = 10
+RETAINED_ROW = 11
 # slot, message
 RETAINED_LAYOUT = const(">HH")
-RETAINED_SIZE = const(4)
-RETAINED_GONE = const(12)
-COMMIT = const(13)
+RETAINED_SIZE = 4
+RETAINED_GONE = 12
+COMMIT = 13
 # now
 COMMIT_LAYOUT = const(">I")
-COMMIT_SIZE = const(4)
+COMMIT_SIZE = 4
 
 # Flags of a session
-IS_CLEAN = const(1)  # it ends with its connection
-WAS_CONNECTED = const(2)
-HAS_WILL = const(4)
-OF_VERSION_5 = const(8)
-OWNED = const(16)  # its user is known
+IS_CLEAN = 1  # it ends with its connection
+WAS_CONNECTED = 2
+HAS_WILL = 4
+OF_VERSION_5 = 8
+OWNED = 16  # its user is known

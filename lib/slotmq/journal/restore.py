@@ -10,9 +10,8 @@ from slotmq.journal import records
 from slotmq.journal.reader import DAMAGED, Reader, last_commit
 from slotmq.journal.restore_rows import Restorer
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 
-_FORMAT = const(1)  # of the media
+_FORMAT = 1  # of the media
 
 
 def restore(broker, medium, warn=print, *sync):

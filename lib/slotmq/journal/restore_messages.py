@@ -9,18 +9,10 @@
 # time anew, and nobody could clear it where it is retained. Allocates.
 from struct import unpack_from
 
+from slotmq.constants import DUP, EIO, EXTRA, FREE, NONE, QUEUED, RELEASED
 from slotmq.fast import utf8_ok
 from slotmq.journal import records
 from slotmq.journal.reader import u16
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
-_EIO = const(5)
-_QUEUED = const(0)
-_RELEASED = const(3)
-_FREE = const(4)
-_DUP = const(8)
-_EXTRA = const(8)
 
 
 def no_space(what, limits):
@@ -45,7 +37,7 @@ class Messages:
         self.expired = set()  # expired messages; only without version 5, which finds them itself
         self.odd = set()  # messages with control characters or noncharacters in their topics
         deliveries = broker.deliveries
-        deliveries.count[2] = deliveries.count[3] = _NONE
+        deliveries.count[2] = deliveries.count[3] = NONE
 
     def must_fit(self, n, what, name):
         """OSError: a text or list is longer than its limit.
@@ -56,8 +48,8 @@ class Messages:
 
     def message(self, slot):
         """The message of a journal's slot, with one more holder. Changes reader.buf."""
-        msg = self.messages.get(slot, _NONE)
-        if msg == _NONE:
+        msg = self.messages.get(slot, NONE)
+        if msg == NONE:
             msg = self.messages[slot] = self._read(self.rows[records.MESSAGE << 16 | slot])
         self.broker.messages.refs[msg] += 1
         return msg
@@ -75,8 +67,8 @@ class Messages:
         self.must_fit(topic - 2, "topic of %d bytes", "topic_bytes")
         size = reader.size - records.MESSAGE_SIZE - (0 if broker.five else props)
         msg = messages.count[2]
-        first = messages.arena.take(size) if msg != messages.slots else _NONE
-        if first == _NONE:
+        first = messages.arena.take(size) if msg != messages.slots else NONE
+        if first == NONE:
             raise no_space("messages", "messages or message_bytes")
         if not utf8_ok(buf, records.MESSAGE_SIZE + 2, topic - 2, 0):
             self.odd.add(msg)
@@ -86,8 +78,8 @@ class Messages:
         messages.first[msg] = first
         messages.topic_len[msg] = topic - 2
         messages.payload_len[msg] = size - topic
-        messages.flags[msg] = flags if broker.five else flags & ~_EXTRA
-        if flags & _EXTRA:
+        messages.flags[msg] = flags if broker.five else flags & ~EXTRA
+        if flags & EXTRA:
             self._expires(msg, expires, far, props)
         self._copy(first, 0, records.MESSAGE_SIZE, topic)
         off = records.MESSAGE_SIZE + topic + (0 if broker.five else props)
@@ -109,7 +101,7 @@ class Messages:
         while n:
             part = reader.read_body(off, n)
             if not part:
-                raise OSError(_EIO, "read")
+                raise OSError(EIO, "read")
             self.broker.messages.arena.move(first, to, reader.buf, 0, part, 0)
             to += part
             off += part
@@ -127,20 +119,20 @@ class Messages:
             raise no_space("packet ids", "deliveries")
         session = self.sessions[there]
         before = sessions.tail[session]
-        if msg == _NONE:  # PUBREC has come: it stands before all others
-            before = self.released.get(session, _NONE)
+        if msg == NONE:  # PUBREC has come: it stands before all others
+            before = self.released.get(session, NONE)
             self.released[session] = slot
-        after = sessions.head[session] if before == _NONE else deliveries.next[before]
+        after = sessions.head[session] if before == NONE else deliveries.next[before]
         deliveries.session[slot] = session
-        deliveries.flags[slot] = flags & ~_DUP
-        begun = flags & _DUP or self.may_be_known(there, at)
+        deliveries.flags[slot] = flags & ~DUP
+        begun = flags & DUP or self.may_be_known(there, at)
         deliveries.prev[slot] = before
         deliveries.next[slot] = after
-        if before == _NONE:
+        if before == NONE:
             sessions.head[session] = sessions.cursor[session] = slot
         else:
             deliveries.next[before] = slot
-        if after == _NONE:
+        if after == NONE:
             sessions.tail[session] = slot
         else:
             deliveries.prev[after] = slot
@@ -148,8 +140,8 @@ class Messages:
         deliveries.count[1] = max(deliveries.count[0], deliveries.count[1])
         if broker.five:
             broker.five.set_subscription(broker, slot, self._group(session, group), ident)
-        if msg == _NONE or self.rows.get(records.DELIVERY_RELEASED << 16 | slot, 0) > at:
-            deliveries.state[slot] = _RELEASED
+        if msg == NONE or self.rows.get(records.DELIVERY_RELEASED << 16 | slot, 0) > at:
+            deliveries.state[slot] = RELEASED
             sessions.inflight[session] += 1
         else:
             self._queue(session, slot, msg, begun)
@@ -158,7 +150,7 @@ class Messages:
         # begun: DUP if it was sent, True if it may have been sent. The latter counts as sent,
         # unless it has QoS 2 and a whole window of such deliveries precedes it.
         deliveries = self.broker.deliveries
-        deliveries.state[slot] = _QUEUED
+        deliveries.state[slot] = QUEUED
         deliveries.msg[slot] = msg = self.message(msg)
         sessions = self.broker.sessions
         sessions.queued[session] += 1
@@ -169,28 +161,28 @@ class Messages:
             sessions.blocks[session] += (n + size + 1) // size
         before = self.begun.get(session, 0)
         is_counted = deliveries.flags[slot] & 2 == 0
-        if begun == _DUP or begun and not (is_counted and before >= self.window):
-            deliveries.flags[slot] |= _DUP
+        if begun == DUP or begun and not (is_counted and before >= self.window):
+            deliveries.flags[slot] |= DUP
             self.begun[session] = before + is_counted
 
     def _group(self, session, slot):
         # The group by which a delivery came, if the session is still a member of it.
-        group = self.groups.get(slot, _NONE)
+        group = self.groups.get(slot, NONE)
         subs = self.broker.subscriptions
-        sub = self.broker.sessions.first_sub[session] if group != _NONE else _NONE
-        while sub != _NONE and subs.share[sub] != group:
+        sub = self.broker.sessions.first_sub[session] if group != NONE else NONE
+        while sub != NONE and subs.share[sub] != group:
             sub = subs.next_in_session[sub]
-        return group if sub != _NONE else _NONE
+        return group if sub != NONE else NONE
 
     def chain_free(self):
         """Chain the free slots of deliveries, in order, when all packet ids are restored."""
         deliveries = self.broker.deliveries
         count = deliveries.count
-        count[2] = count[3] = _NONE
+        count[2] = count[3] = NONE
         for slot in range(deliveries.slots):
-            if deliveries.state[slot] == _FREE:
-                deliveries.next[slot] = _NONE
-                if count[3] == _NONE:
+            if deliveries.state[slot] == FREE:
+                deliveries.next[slot] = NONE
+                if count[3] == NONE:
                     count[2] = slot
                 else:
                     deliveries.next[count[3]] = slot

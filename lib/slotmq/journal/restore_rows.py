@@ -7,16 +7,14 @@
 # delivery keeps its slot, because its packet id was promised. Allocates.
 from struct import unpack_from
 
+from slotmq.constants import ANONYMOUS, NONE
 from slotmq.fast import filter_ok
 from slotmq.journal import records
 from slotmq.journal.reader import u16
 from slotmq.journal.restore_messages import Messages, no_space
-from slotmq.platform.runtime import const
 from slotmq.tables import insertion
 
-_NONE = const(0xFFFF)
-_ANONYMOUS = const(0xFFFD)  # of access/owners.py
-_SHARE = const(8)  # bytes of $share/ and the / behind the name
+_SHARE = 8  # bytes of $share/ and the / behind the name
 # The type of the row that a record removes
 _ENDS = {
     records.SESSION_GONE: records.SESSION,
@@ -34,7 +32,7 @@ class Restorer(Messages):
         # Offsets in the journal, by the slots there:
         self.since = {}  # session: where its first row is; earlier rows of the slot do not count
         self.left = {}  # session: its first row without a connection, after which none has one
-        self.window = _NONE  # the most QoS 2 deliveries that were sent without a row that says so
+        self.window = NONE  # the most QoS 2 deliveries that were sent without a row that says so
         self.always = False  # was the journal written with persistence_sync always?
         self.connected = {}  # session here: was it connected?
         # (session here, message) that waited for PUBREL, although qos2_delivery is receive now
@@ -130,7 +128,7 @@ class Restorer(Messages):
             start = name + u16(buf, records.SESSION_SIZE)
         self.must_fit(self.reader.size - start, "client id of %d bytes", "client_id_bytes")
         here = sessions.take(buf, start, n - start)
-        if here == _NONE:
+        if here == NONE:
             raise no_space("sessions", "sessions")
         if broker.owners and flags & records.OWNED:
             self._owner(here, bytes(buf[name:start]), bytes(buf[start:n]))
@@ -152,8 +150,8 @@ class Restorer(Messages):
     def _owner(self, session, name, client_id):
         owners = self.broker.owners
         self.must_fit(len(name), "user's name of %d bytes", "client_id_bytes")
-        user = owners.add(name) if name else _ANONYMOUS
-        if user == _NONE:
+        user = owners.add(name) if name else ANONYMOUS
+        if user == NONE:
             raise no_space("users", "users")
         owners.set(session, user, client_id)
 
@@ -166,9 +164,9 @@ class Restorer(Messages):
         self.must_fit(ids, "client with %d ids between PUBLISH and PUBREL", "received")
         for packet_id, msg in [(u16(buf, i), u16(buf, i + 2)) for i in range(2, n, 4)]:
             i = sessions.add_received(self.sessions[slot], packet_id)
-            if msg != _NONE and sessions.id_msg is None:
+            if msg != NONE and sessions.id_msg is None:
                 self.due.append((self.sessions[slot], self.message(msg)))
-            elif msg != _NONE:
+            elif msg != NONE:
                 sessions.id_msg[i] = self.message(msg)
 
     def _subscription(self, buf, n, at):
@@ -186,22 +184,22 @@ class Restorer(Messages):
         levels = filter_ok(buf, start, n) + (2 if share else 0)
         self.must_fit(levels, "filter of %d levels", "levels")
         node = insertion.add_node(subs, buf, start, n)
-        if node == _NONE:
+        if node == NONE:
             raise no_space("filters", "nodes or name_bytes")
         five = broker.five
-        group = _NONE
+        group = NONE
         if share:
             if not five:
                 raise OSError("the journal needs mqtt_versions 5: it has shared subscriptions")
             group = five.shares.take(node, buf, records.SUBSCRIPTION_SIZE, share)
-            if group == _NONE:
+            if group == NONE:
                 raise no_space("shared subscriptions", "shares")
             self.groups[shared] = group
         sub = insertion.add(subs, broker.sessions, session, node, qos, group)
-        if sub == _NONE:
+        if sub == NONE:
             raise no_space("subscriptions", "subscriptions")
         if five:
-            if group != _NONE:
+            if group != NONE:
                 five.shares.joined(group, True)
             five.options[sub] = options
             five.identifier[sub] = ident
@@ -210,5 +208,5 @@ class Restorer(Messages):
         broker = self.broker
         msg = self.message(unpack_from(records.RETAINED_LAYOUT, buf, 0)[1])
         size = broker.messages.read_topic(msg, buf, 0)
-        if broker.retained.add(buf, 0, size, msg) == _NONE:
+        if broker.retained.add(buf, 0, size, msg) == NONE:
             raise no_space("retained messages", "retained or retained_name_bytes")

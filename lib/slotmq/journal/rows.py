@@ -2,17 +2,11 @@
 # change. Only journal/compaction.py calls it, and is loaded with it. Owns nothing. Allocates.
 from struct import pack_into
 
+from slotmq.constants import ANONYMOUS, BODY_AT, NEVER, NONE, PROGRAM, ROW
 from slotmq.fast.journal import next_bit
 from slotmq.journal import records
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_NEVER = const(0x3FFFFFFF)
-_FIELDS = const(8)
-_ROW = const(4)
-_EINVAL = const(22)
-_PROGRAM = const(0xFFFC)  # of access/owners.py, as the next one
-_ANONYMOUS = const(0xFFFD)
+_EINVAL = 22
 
 
 def write_rows(journal):
@@ -29,7 +23,7 @@ def _sessions(journal, sessions):
     while at < sessions.slots:
         if sessions.used(at) and not is_gone(sessions, at):
             _session(journal, sessions, at)
-            dirty[at] = dirty[at] & ~1 | _ROW
+            dirty[at] = dirty[at] & ~1 | ROW
         else:
             journal.gone(records.SESSION_GONE, dirty, at)
         at = next_bit(dirty, at + 1, sessions.slots, 1)
@@ -38,7 +32,7 @@ def _sessions(journal, sessions):
 
 def is_gone(sessions, session):
     """Needs a session no row, since it ends with its connection and has no will?"""
-    return sessions.clean[session] and sessions.will[session] == _NONE
+    return sessions.clean[session] and sessions.will[session] == NONE
 
 
 def _session(journal, sessions, session):
@@ -46,26 +40,26 @@ def _session(journal, sessions, session):
     five = journal.broker.five
     will = sessions.will[session]
     flags = records.IS_CLEAN if sessions.clean[session] else 0
-    if sessions.conn[session] != _NONE:
+    if sessions.conn[session] != NONE:
         flags |= records.WAS_CONNECTED
-    if will != _NONE:
+    if will != NONE:
         flags |= records.HAS_WILL
         journal.message(will)
     if five and journal.broker.subscriptions.kind[session]:
         flags |= records.OF_VERSION_5
     text = sessions.client_id(session)
     owners = journal.broker.owners
-    if owners and owners.user[session] <= _ANONYMOUS and owners.user[session] != _PROGRAM:
+    if owners and owners.user[session] <= ANONYMOUS and owners.user[session] != PROGRAM:
         flags |= records.OWNED
         user = owners.name(session) or b""
         text = bytes((len(user) >> 8, len(user) & 255)) + user + text
-    expiry, delay, due, since = _NEVER, 0, 0, 0
+    expiry, delay, due, since = NEVER, 0, 0, 0
     if five:
         expiry, delay = five.expiry[session], five.will_delay[session]
         due, since = five.will_at[session], five.will_since[session]
-    _must_fit(sessions.names.length[session], len(buf) - _FIELDS - records.SESSION_SIZE)
+    _must_fit(sessions.names.length[session], len(buf) - BODY_AT - records.SESSION_SIZE)
     fields = session, flags, sessions.left[session], expiry, will, delay, due, since
-    pack_into(records.SESSION_LAYOUT, buf, _FIELDS, *fields)
+    pack_into(records.SESSION_LAYOUT, buf, BODY_AT, *fields)
     journal.record(records.SESSION, records.SESSION_SIZE, len(text))
     journal.put(text, 0, len(text))
     journal.close_record()
@@ -76,11 +70,11 @@ def _subscriptions(journal, subs):
     at = next_bit(dirty, 0, subs.slots, 1)
     while at < subs.slots:
         session = subs.session[at]
-        if session == _NONE or journal.broker.sessions.clean[session]:
+        if session == NONE or journal.broker.sessions.clean[session]:
             journal.gone(records.SUBSCRIPTION_GONE, dirty, at)
         else:
             _subscription(journal, subs, at, session)
-            dirty[at] = _ROW
+            dirty[at] = ROW
         at = next_bit(dirty, at + 1, subs.slots, 1)
     subs.changed = False
 
@@ -88,19 +82,19 @@ def _subscriptions(journal, subs):
 def _subscription(journal, subs, sub, session):
     buf = journal.buf
     five = journal.broker.five
-    options, ident, share, n = 0, 0, _NONE, 0
+    options, ident, share, n = 0, 0, NONE, 0
     if five:
         options, ident, share = five.options[sub], five.identifier[sub], five.share[sub]
     # Share name and filter together are no longer than a filter may be.
     text = bytearray(journal.broker.limits.topic_bytes)
-    if share != _NONE:
+    if share != NONE:
         n = five.shares.names.length[share]
     _must_fit(n + _filter_length(subs, subs.node[sub]), len(text))
     if n:
         five.shares.names.read(share, text, 0)
     start = subs.filter_text(subs.node[sub], text, len(text))
     fields = sub, session, subs.qos[sub], options, ident, share, n
-    pack_into(records.SUBSCRIPTION_LAYOUT, buf, _FIELDS, *fields)
+    pack_into(records.SUBSCRIPTION_LAYOUT, buf, BODY_AT, *fields)
     journal.record(records.SUBSCRIPTION, records.SUBSCRIPTION_SIZE, n + len(text) - start)
     journal.put(text, 0, n)
     journal.put(text, start, len(text) - start)

@@ -7,11 +7,11 @@ import gc
 import sys
 
 from slotmq.config.settings import ConfError
+from slotmq.constants import ENOENT, INFO, NONE, QUEUED, WARNING
 from slotmq.delivery import lifecycle
 from slotmq.fast import finish, unref
 from slotmq.platform import log, ondemand
 from slotmq.platform.ondemand import borrow
-from slotmq.platform.runtime import const
 
 # Settings beside `persistence`
 DEFAULTS = {
@@ -20,13 +20,8 @@ DEFAULTS = {
     "persistence_sync": "always",  # no packet leaves before its promises are committed; "interval"
     "autosave_interval": 1800,  # seconds until what may wait is written as well
 }
-_NONE = const(0xFFFF)
-_QUEUED = const(0)
-_ENOENT = const(2)
-_WARNING = const(2)
-_INFO = const(8)
-_COLLECT_AFTER = const(4096)  # bytes allocated until the next collection
-_LONG = const(100)  # tenths of a second: at this time ondemand.tick() unloads every module
+_COLLECT_AFTER = 4096  # bytes allocated until the next collection
+_LONG = 100  # tenths of a second: at this time ondemand.tick() unloads every module
 
 
 def start(app):
@@ -38,7 +33,7 @@ def start(app):
             raise  # its text says what is wrong
         location = _location(app)
         what = "a folder that is there, not %s" % location
-        if error.args[0] != _ENOENT:
+        if error.args[0] != ENOENT:
             place = location + _setting(app, "persistence_file")
             what = "a place for the journal, not %s (%s)" % (place, _errno(error))
         raise ConfError(_wrong(app, what))
@@ -145,7 +140,7 @@ def _end(broker, gone, odd):
             unref(broker.tables, retained.remove(at))
     deliveries = broker.deliveries
     for at in range(deliveries.slots):
-        if deliveries.state[at] == _QUEUED and deliveries.msg[at] in gone:
+        if deliveries.state[at] == QUEUED and deliveries.msg[at] in gone:
             if deliveries.msg[at] in odd:
                 recheck = ondemand.take("access.recheck_sessions", broker.now)
                 recheck.drop(broker, deliveries.session[at], at)
@@ -155,7 +150,7 @@ def _end(broker, gone, odd):
     for at in range(len(messages) if messages is not None else 0):
         if messages[at] in gone:
             unref(broker.tables, messages[at])
-            messages[at] = _NONE
+            messages[at] = NONE
 
 
 def _publish(broker, session, msg, is_gone):
@@ -167,7 +162,7 @@ def _publish(broker, session, msg, is_gone):
         lifecycle.publish_stored(broker, msg, session)
     unref(broker.tables, msg)
     if five:
-        five.publisher = _NONE
+        five.publisher = NONE
 
 
 def _disconnect(broker, session, was_connected):
@@ -196,8 +191,8 @@ def _log_counts(broker):
     text = "The journal: %d sessions, %d messages (%d deliveries, %d retained) are back."
     if not counts[0] + counts[1]:
         text, counts = "The journal: nothing is back, it begins anew.", ()
-    log.write(_INFO, text % counts)
+    log.write(INFO, text % counts)
 
 
 def _warn(text):
-    log.write(_WARNING, "The journal: %s." % text)
+    log.write(WARNING, "The journal: %s." % text)

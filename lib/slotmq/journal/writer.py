@@ -18,24 +18,12 @@
 # else allocates after construction, unless the medium does.
 from struct import pack_into
 
+from slotmq.constants import (BODY_AT, BY, CHANGED, EXTRA, FREE, HAS_ROW, MINUTE, NEVER, NONE,
+    RELEASED, RETRY, ROW)
 from slotmq.delivery.encode import length_bytes, put_header, put_u16
 from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state, next_bit
 from slotmq.journal import records
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
-_FREE = const(4)
-_RELEASED = const(3)
-_CHANGED = const(32)  # this and the next: in the flags of a delivery
-_BY = const(64)
-_HAS_ROW = const(16)  # in the flags of a message: the journal has its row
-_EXTRA = const(8)
-_FIELDS = const(8)  # where a record's body begins in buf; its type and length stand before
-_ROW = const(4)  # in dirty: the journal has a row of the slot
-_RETRY = const(10)  # tenths of a second until the next attempt to write; later up to 256 times it
-_NEVER = const(0x3FFFFFFF)
-_MINUTE = const(600)
 
 
 class Journal:
@@ -46,7 +34,7 @@ class Journal:
         self.generation = generation
         self.seed = bytearray(4)  # the generation: each CRC begins with it
         # The longest rows that are put here as a whole are a session and a receive list.
-        self.buf = bytearray(_FIELDS + 40 + max(limits.client_id_bytes, 4 * limits.received))
+        self.buf = bytearray(BODY_AT + 40 + max(limits.client_id_bytes, 4 * limits.received))
         self.crc = crc_state()
         self.delivery_rows = bytearray(limits.deliveries)  # 1: the journal has a row of the slot
         self.window = 0  # the largest window of this generation, as HEAD says
@@ -60,12 +48,12 @@ class Journal:
         # else 0; pending are bytes that the packets since the last COMMIT may need.
         self.limit = self.pending = 0
         self.retry_at = 0  # tenths of a second, as the next ones
-        self.pause = _RETRY - getattr(medium, "blocks", 0)
+        self.pause = RETRY - getattr(medium, "blocks", 0)
         self.always = always  # persistence_sync always: no packet leaves before a commit
-        self.interval = min(interval_s * 10, _NEVER) or _NEVER
+        self.interval = min(interval_s * 10, NEVER) or NEVER
         self.saved = broker.now  # when the last COMMIT was written
         # While something can expire, the present time is committed after so long without COMMIT
-        self.time_interval = _MINUTE if always else max(_MINUTE, self.interval)
+        self.time_interval = MINUTE if always else max(MINUTE, self.interval)
 
     def commit(self):
         """Write what has changed, if it is due; True: packets may leave."""
@@ -95,7 +83,7 @@ class Journal:
 
     def try_compaction(self):
         """Try to write all rows into a new generation; did that succeed?"""
-        self.retry_at = self.broker.now + _RETRY  # in case its code cannot be loaded
+        self.retry_at = self.broker.now + RETRY  # in case its code cannot be loaded
         with heap.lifted:
             self._compaction().compact(self)
         return self.whole
@@ -121,7 +109,7 @@ class Journal:
     def _is_late(self, waited):
         # A start knows the time of the last COMMIT only: what expires counts on from there.
         five = self.broker.five
-        return waited >= self.time_interval and five and (five.to_sweep or five.next_due < _NEVER)
+        return waited >= self.time_interval and five and (five.to_sweep or five.next_due < NEVER)
 
     def close(self):
         """Write what has waited, and close the medium."""
@@ -142,7 +130,7 @@ class Journal:
         if broker.retained.changed:
             self._retained(broker.retained)
         if self.records or self._is_late(broker.now - self.saved):
-            pack_into(records.COMMIT_LAYOUT, self.buf, _FIELDS, broker.now)
+            pack_into(records.COMMIT_LAYOUT, self.buf, BODY_AT, broker.now)
             self.record(records.COMMIT, records.COMMIT_SIZE)
             self.saved = broker.now
             self.medium.sync()
@@ -161,60 +149,60 @@ class Journal:
                 end = first + sessions.id_count[session]
                 if messages is not None:
                     for i in range(first, end):
-                        if messages[i] != _NONE:  # it went nowhere
+                        if messages[i] != NONE:  # it went nowhere
                             self.message(messages[i])
-                at = put_u16(buf, _FIELDS, session)
+                at = put_u16(buf, BODY_AT, session)
                 for i in range(first, end):
                     at = put_u16(buf, at, sessions.ids[i])
-                    at = put_u16(buf, at, _NONE if messages is None else messages[i])
-                self.record(records.RECEIVED, at - _FIELDS)
+                    at = put_u16(buf, at, NONE if messages is None else messages[i])
+                self.record(records.RECEIVED, at - BODY_AT)
             session = next_bit(sessions.dirty, session + 1, sessions.slots, 2)
         sessions.ids_high[1] = 0
 
     def _deliveries(self, deliveries):
         # New deliveries stand at the end of their session's list; their rows keep that order.
         flags = deliveries.flags
-        at = next_bit(flags, 0, deliveries.slots, _CHANGED)
+        at = next_bit(flags, 0, deliveries.slots, CHANGED)
         while at < deliveries.slots:
             entry = at
-            is_free = deliveries.state[at] == _FREE  # it is in no list
-            before = _NONE if is_free else deliveries.prev[at]
-            while before != _NONE and flags[before] & _CHANGED:
+            is_free = deliveries.state[at] == FREE  # it is in no list
+            before = NONE if is_free else deliveries.prev[at]
+            while before != NONE and flags[before] & CHANGED:
                 entry = before
                 before = deliveries.prev[entry]
-            while entry != _NONE and flags[entry] & _CHANGED:
-                flags[entry] &= ~_CHANGED
+            while entry != NONE and flags[entry] & CHANGED:
+                flags[entry] &= ~CHANGED
                 if self._needs_row(deliveries, entry):
                     self._delivery(deliveries, entry)
                 elif self.delivery_rows[entry]:
                     self.delivery_rows[entry] = 0
                     self.of_slot(records.DELIVERY_GONE, entry)
-                entry = _NONE if is_free else deliveries.next[entry]
-            at = next_bit(flags, at, deliveries.slots, _CHANGED)
+                entry = NONE if is_free else deliveries.next[entry]
+            at = next_bit(flags, at, deliveries.slots, CHANGED)
         deliveries.count[4] = 0
 
     def _needs_row(self, deliveries, entry):
         state = deliveries.state[entry]
-        if state == _FREE or self.broker.sessions.clean[deliveries.session[entry]]:
+        if state == FREE or self.broker.sessions.clean[deliveries.session[entry]]:
             return False
-        return state == _RELEASED or deliveries.flags[entry] & 6 != 0
+        return state == RELEASED or deliveries.flags[entry] & 6 != 0
 
     def _delivery(self, deliveries, entry):
         msg = deliveries.msg[entry]
-        if msg != _NONE:
+        if msg != NONE:
             self.message(msg)
         # With `interval`, the row may be of a delivery that had the slot before.
-        if self.always and self.delivery_rows[entry] and deliveries.state[entry] == _RELEASED:
+        if self.always and self.delivery_rows[entry] and deliveries.state[entry] == RELEASED:
             self.of_slot(records.DELIVERY_RELEASED, entry)
             return
         session = deliveries.session[entry]
         flags = deliveries.flags[entry]
-        five = self.broker.five if flags & _BY else None
-        group = five.group[entry] if five else _NONE
+        five = self.broker.five if flags & BY else None
+        group = five.group[entry] if five else NONE
         ident = five.ident[entry] if five else 0
         row = records.DELIVERY_LAYOUT
         flags &= 31  # in a packed board two values in one line would be a tuple
-        pack_into(row, self.buf, _FIELDS, entry, session, msg, flags, group, ident)
+        pack_into(row, self.buf, BODY_AT, entry, session, msg, flags, group, ident)
         self.record(records.DELIVERY, records.DELIVERY_SIZE)
         self.delivery_rows[entry] = 1
 
@@ -222,13 +210,13 @@ class Journal:
         at = next_bit(retained.dirty, 0, retained.slots, 1)
         while at < retained.slots:
             msg = retained.msg[at]
-            if msg == _NONE:
+            if msg == NONE:
                 self.gone(records.RETAINED_GONE, retained.dirty, at)
             else:
                 self.message(msg)
-                pack_into(records.RETAINED_LAYOUT, self.buf, _FIELDS, at, msg)
+                pack_into(records.RETAINED_LAYOUT, self.buf, BODY_AT, at, msg)
                 self.record(records.RETAINED_ROW, records.RETAINED_SIZE)
-                retained.dirty[at] = _ROW
+                retained.dirty[at] = ROW
             at = next_bit(retained.dirty, at + 1, retained.slots, 1)
         retained.changed = False
 
@@ -237,19 +225,19 @@ class Journal:
         # Topic, properties and payload follow as they lie in the slot.
         messages = self.broker.messages
         flags = messages.flags[msg]
-        if flags & _HAS_ROW:
+        if flags & HAS_ROW:
             return
-        messages.flags[msg] = flags | _HAS_ROW
+        messages.flags[msg] = flags | HAS_ROW
         buf = self.buf
         five = self.broker.five
         expires = far = props = 0
-        if flags & _EXTRA:
+        if flags & EXTRA:
             expires = five.expires[msg]
             far = five.far[msg]
             props = five.props[msg]
         flags &= 15
         low = props & 0xFFFF
-        pack_into(records.MESSAGE_LAYOUT, buf, _FIELDS, msg, flags, expires, far, props >> 16, low)
+        pack_into(records.MESSAGE_LAYOUT, buf, BODY_AT, msg, flags, expires, far, props >> 16, low)
         n = 2 + messages.topic_len[msg] + messages.payload_len[msg]
         self.record(records.MESSAGE, records.MESSAGE_SIZE, n)
         off = 0
@@ -263,12 +251,12 @@ class Journal:
     # Bytes
 
     def record(self, kind, size, more=0):
-        """`size` bytes of buf from _FIELDS are the body, or its beginning; `more` follow."""
-        start = _FIELDS - 1 - length_bytes(size + more)
+        """`size` bytes of buf from BODY_AT are the body, or its beginning; `more` follow."""
+        start = BODY_AT - 1 - length_bytes(size + more)
         put_header(self.buf, start, kind, size + more)
         crc_start(self.crc)
         crc_add(self.crc, self.seed, 0, 4)
-        self.put(self.buf, start, _FIELDS - start + size)
+        self.put(self.buf, start, BODY_AT - start + size)
         if not more:
             self.close_record()
 
@@ -283,10 +271,10 @@ class Journal:
 
     def of_slot(self, kind, slot):
         """A record that has the number of a slot only."""
-        self.record(kind, put_u16(self.buf, _FIELDS, slot) - _FIELDS)
+        self.record(kind, put_u16(self.buf, BODY_AT, slot) - BODY_AT)
 
     def gone(self, kind, dirty, slot):
         """A slot has nothing that must survive: remove its row, if the journal has one."""
-        if dirty[slot] & _ROW:
+        if dirty[slot] & ROW:
             self.of_slot(kind, slot)
         dirty[slot] = 0

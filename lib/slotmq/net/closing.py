@@ -3,20 +3,12 @@
 # packet: the write side is shut down where sockets can do that, and input is read and discarded,
 # because unread input would make TCP reset the connection. If a new client needs the slot, the
 # linger ends. Owns nothing. Frees memory; allocates nothing that stays.
+from slotmq.constants import (EAGAIN, GONE, JOB_CONN, LINGERING, LOST, OUT, POLICY_DISCONNECT,
+    QUOTA_SOCKETS)
 from slotmq.delivery import lifecycle
 from slotmq.delivery.outgoing import end_chunked
 from slotmq.platform import heap
-from slotmq.platform.runtime import const
 from slotmq.platform.sockets import half_close
-
-_OUT = const(4)
-_GONE = const(8 | 16 | 32)
-_EAGAIN = const(11)
-_LINGERING = const(5)
-_POLICY_DISCONNECT = const(6)
-_LOST = const(9)
-_QUOTA_SOCKETS = const(1)
-_JOB_CONN = const(0)  # of a row of Users.waiting
 
 
 def close(loop, conn):
@@ -38,16 +30,16 @@ def _half_close(loop, conn):
 
 def discard(loop, conn, stream, event):
     """An event on a connection that lingers: read its input and discard it."""
-    if event & _OUT:
+    if event & OUT:
         loop.writable(conn)
-        if loop.conns.state[conn] != _LINGERING:
+        if loop.conns.state[conn] != LINGERING:
             return  # its socket has failed: it is closed at the end of the turn
         _half_close(loop, conn)
     try:
         gone = stream.readinto(loop.broker.rx, len(loop.broker.rx)) == 0
     except OSError as error:
-        gone = error.args[0] != _EAGAIN
-    if gone or event & _GONE:
+        gone = error.args[0] != EAGAIN
+    if gone or event & GONE:
         hang_up(loop, conn)
 
 
@@ -60,12 +52,12 @@ def make_way(loop):
     conns = loop.conns
     users = loop.broker.users
     for conn in range(conns.top):
-        if conns.state[conn] == _LINGERING:
-            loop.broker.end(conn, _LOST)
+        if conns.state[conn] == LINGERING:
+            loop.broker.end(conn, LOST)
             return True
     if users and len(users.waiting) * 4 >= conns.slots * 3:
         conns.refused += 1
-        loop.broker.end(users.waiting[-1][_JOB_CONN], _POLICY_DISCONNECT)
+        loop.broker.end(users.waiting[-1][JOB_CONN], POLICY_DISCONNECT)
         return True
     return False
 
@@ -90,6 +82,6 @@ def hang_up(loop, conn):
     end_chunked(broker, conn)
     conns.drop_buffered(conn)
     conns.free(conn)
-    conns.quota[conn][_QUOTA_SOCKETS] -= 1
+    conns.quota[conn][QUOTA_SOCKETS] -= 1
     loop.listeners.start()  # there is a place for another one
     heap.drop()

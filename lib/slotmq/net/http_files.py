@@ -9,16 +9,16 @@ import os
 
 from slotmq.net.upgrade import has
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_MODE_FOLDER = const(0x4000)
-_MODE_FILE = const(0x8000)
-_MODE_KIND = const(0xF000)
-_STAT_SIZE = const(6)
-_STAT_TIME = const(8)
-_NAME_SHOWN = const(64)  # characters of a name, in the log
-_FILE_PIECE = const(16384)
-_FILE_PIECE_SMALL = const(512)
+_MODE_FOLDER = 0x4000
+_MODE_FILE = 0x8000
+_MODE_KIND = 0xF000
+_STAT_SIZE = 6
+_STAT_TIME = 8
+_NAME_SHOWN = 64  # characters of a name, in the log
+_FILE_PIECE = 16384
+_FILE_PIECE_SMALL = 512
 # Types by the name's end; others are application/octet-stream
 _TYPES = """\
 html text/html; charset=utf-8

@@ -8,23 +8,17 @@
 # lose the connection for ever (esp32: its descriptor, rp2 from 1.28: its control block); if
 # register() does, it leaves an entry that makes the next poll crash. So a connection is accepted
 # only where there is heap for both.
+from slotmq.constants import HUP, IN, QUOTA_MOST, QUOTA_SOCKETS
 from slotmq.net import closing
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 
-_IN = const(1)
-_HUP = const(16)
-_ACCEPTS = const(4)  # new connections of a listener in one turn
+_ACCEPTS = 4  # new connections of a listener in one turn
 # Pieces of 32 words of heap, by which a list is copied faster: for a connection's objects, and 6
 # words for each slot where the tables of of_stream and of the poller may grow.
-_NEEDS = const(4)
-_SLOTS_EACH = const(5)
-_COPIED = const(32)
-# The quota of a listener: [max_connections, its sockets, those that have a session, its own
-# settings by name (config/mosquitto_conf.py), which a reload may change]
-_QUOTA_MOST = const(0)
-_QUOTA_SOCKETS = const(1)
-_SOCKETS_OPENED = const(24)  # index in stats
+_NEEDS = 4
+_SLOTS_EACH = 5
+_COPIED = 32
+_SOCKETS_OPENED = 24  # index in stats
 
 
 class Listener:
@@ -81,7 +75,7 @@ class Listeners:
         loop = self.loop
         try:
             self._make_space()
-            loop.poller.register(stream, _IN | _HUP)
+            loop.poller.register(stream, IN | HUP)
             loop.of_stream.setdefault(stream, 0)
             self.peak = max(self.peak, len(loop.of_stream))
             return True
@@ -109,7 +103,7 @@ class Listeners:
         quota = listener.quota
         peak = self.peak
         for k in range(_ACCEPTS):
-            if conns.count == conns.slots or quota[_QUOTA_SOCKETS] > quota[_QUOTA_MOST]:
+            if conns.count == conns.slots or quota[QUOTA_SOCKETS] > quota[QUOTA_MOST]:
                 if k == 0 and not closing.make_way(loop):  # k > 0: perhaps no other client waits
                     self._stop(listener)
                 return
@@ -131,7 +125,7 @@ class Listeners:
             loop.of_stream[stream] = conn = conns.take(stream, loop.broker.now)
             conns.source[conn] = found[1]
             loop.broker.stats[_SOCKETS_OPENED] += 1
-            quota[_QUOTA_SOCKETS] += 1
+            quota[QUOTA_SOCKETS] += 1
             conns.quota[conn] = quota
             if len(found) > 2:
                 found[2].opened(conn)

@@ -12,32 +12,16 @@
 # CONNECT, SUBSCRIBE, connections that open or close, the log, $SYS, hooks. So an allocation in
 # the steady state is an error at once, and call frames are on the C stack.
 # (poll.modify allocates only where objects lie above 2 GB.)
+from slotmq.constants import (ALL_BITS, BLOCKED, BYTES_OUT, EACH_TURN, EAGAIN, ENOBUFS, GONE, HUP,
+    IDLE, IN, LAST_MS, LINGERING, LOST, NONE, OUT, SERVED, TICK)
 from slotmq.fast import copy, next_dirty, pump
 from slotmq.net import closing
 from slotmq.net.listeners import Listeners
 from slotmq.net.timers import tick
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 from slotmq.protocol.dispatch import readable, receive
 
-_NONE = const(0xFFFF)
-_IN = const(1)
-_OUT = const(4)
-_HUP = const(16)  # the esp32 port reports it only if it was asked for
-_GONE = const(8 | 16 | 32)
-_IDLE = const(0)
-_BLOCKED = const(2)
-_LINGERING = const(5)
-_LOST = const(9)
-_BYTES_OUT = const(6)
-_EAGAIN = const(11)
-_ENOBUFS = const(105)
-_LAST_MS = const(2)  # of Connections.counts
-_SERVED = const(3)
-_EACH_TURN = const(4)
-_MS_BITS = const(0x3FFFFFFF)
-_TICK = const(2)  # tenths of a second between two ticks
-_STALL = const(10)  # tenths of a second: more than any wait for events
+_STALL = 10  # tenths of a second: more than any wait for events
 
 
 class Loop:
@@ -49,7 +33,7 @@ class Loop:
         self.poller = poller
         self.ticks_diff = clock.ticks_diff
         self.ticks_ms = clock.ticks_ms
-        conns.counts[_LAST_MS] = clock.ticks_ms() & _MS_BITS
+        conns.counts[LAST_MS] = clock.ticks_ms() & ALL_BITS
         self.next_tick = 0
         self.stalled = False
         self.stopping = False
@@ -75,7 +59,7 @@ class Loop:
         """Call callback(stream) whenever the stream is readable."""
         self.callbacks.insert(0, callback)
         self.of_stream[stream] = -len(self.callbacks)
-        self.poller.register(stream, _IN)
+        self.poller.register(stream, IN)
         self.listeners.peak = 0  # the tables may have to grow again
 
     def run(self):
@@ -104,8 +88,8 @@ class Loop:
         """An exception ends the turn. It is logged, or raised again, since the program gets it."""
         # The heap is as it was when it was raised.
         counts = self.conns.counts
-        conn = counts[_SERVED]
-        counts[_SERVED] = -1
+        conn = counts[SERVED]
+        counts[SERVED] = -1
         self.broker.turn_soon = 1  # there may be output that has not left
         try:
             # Disconnect the client that is being read: its stream may be in the middle of a
@@ -130,13 +114,13 @@ class Loop:
             n = pipes[conn].readinto(rx, n)
         except OSError as error:
             self.errno = error.args[0]
-            n = None if self.errno == _EAGAIN else 0
+            n = None if self.errno == EAGAIN else 0
         if n:
             at = broker.handle_fast(columns, conn, rx, 0, n)
             if at < n:
                 receive(broker, conn, rx, at, n)
         elif n == 0:
-            broker.end(conn, _LOST)
+            broker.end(conn, LOST)
 
     def finish(self, passed):
         """What is seldom due in a turn. passed: ms since broker.now was right."""
@@ -145,14 +129,14 @@ class Loop:
         tenths = passed // 100
         if tenths:
             # In 30 bits; their sum would be an object.
-            last = counts[_LAST_MS] - _MS_BITS + tenths * 100
-            counts[_LAST_MS] = last - 1 if last > 0 else last + _MS_BITS
+            last = counts[LAST_MS] - ALL_BITS + tenths * 100
+            counts[LAST_MS] = last - 1 if last > 0 else last + ALL_BITS
             broker.now += tenths
             broker.clock[0] = broker.now
             # After a stall read all clients first, then check keep-alive.
             self.stalled = tenths >= _STALL and not self.stalled
             if broker.now >= self.next_tick and not self.stalled:
-                self.next_tick = broker.now + _TICK
+                self.next_tick = broker.now + TICK
                 tick(broker)
                 if self.lwip:
                     self.lwip.tick()
@@ -161,7 +145,7 @@ class Loop:
         if broker.turn_soon:
             broker.resume_scans()
         self.finish_turn()
-        if counts[_EACH_TURN]:
+        if counts[EACH_TURN]:
             self._resume()
 
     def _other_event(self, conn, stream, event):
@@ -170,16 +154,16 @@ class Loop:
             self.callbacks[conn](stream)
             heap.drop()
             return
-        if self.conns.state[conn] == _LINGERING:
+        if self.conns.state[conn] == LINGERING:
             closing.discard(self, conn, stream, event)
             return
-        if event & _OUT:
+        if event & OUT:
             self.writable(conn)
-        if event & ~_OUT:
-            if event & _GONE and not readable(self.broker, conn):
-                self.broker.end(conn, _LOST)
+        if event & ~OUT:
+            if event & GONE and not readable(self.broker, conn):
+                self.broker.end(conn, LOST)
             else:
-                self._read(conn, self.conns.attached[conn], event & _GONE)
+                self._read(conn, self.conns.attached[conn], event & GONE)
 
     # In
 
@@ -190,7 +174,7 @@ class Loop:
         if n == 0:
             # It is not read, but it sends: that is activity.
             self.conns.last_activity[conn] = broker.now
-            self.pause(conn, self.paused[conn] | _IN)
+            self.pause(conn, self.paused[conn] | IN)
             return
         rx = broker.rx
         try:
@@ -209,17 +193,17 @@ class Loop:
                 n = stream.readinto(rx, n)
         except OSError as error:
             self.errno = error.args[0]
-            n = None if self.errno == _EAGAIN else 0
+            n = None if self.errno == EAGAIN else 0
         if n:
             receive(broker, conn, rx, 0, n)
         elif n == 0:
-            broker.end(conn, _LOST)
+            broker.end(conn, LOST)
 
     def pause(self, conn, events):
         """Stop polling a connection for these events."""
         before = self.paused[conn]
         if before != events:
-            self.conns.counts[_EACH_TURN] += (events > 0) - (before > 0)
+            self.conns.counts[EACH_TURN] += (events > 0) - (before > 0)
             self.paused[conn] = events
             self.poll_for(conn)
 
@@ -228,18 +212,18 @@ class Loop:
         # journal or for lwIP's memory. A free reassembly buffer goes to the connection whose
         # packet began first.
         conns = self.conns
-        first = _NONE
+        first = NONE
         for conn in range(conns.slots):
             paused = self.paused[conn]
-            if paused & _IN and readable(self.broker, conn):
-                paused &= ~_IN
+            if paused & IN and readable(self.broker, conn):
+                paused &= ~IN
                 if conns.waits_for_reassembly(conn):
-                    if first == _NONE or conns.buffered_since[conn] < conns.buffered_since[first]:
+                    if first == NONE or conns.buffered_since[conn] < conns.buffered_since[first]:
                         first = conn
-            if paused & _OUT and self._may_write(conn):
-                paused &= ~_OUT
+            if paused & OUT and self._may_write(conn):
+                paused &= ~OUT
             self.pause(conn, paused)
-        if first != _NONE:
+        if first != NONE:
             conns.take_reassembly(first)
         self.finish_turn()
 
@@ -254,9 +238,9 @@ class Loop:
 
     def poll_for(self, conn):
         """Tell the poller which events this connection waits for."""
-        mask = _IN | _HUP
-        if self.conns.out[conn] == _BLOCKED:
-            mask |= _OUT
+        mask = IN | HUP
+        if self.conns.out[conn] == BLOCKED:
+            mask |= OUT
         mask &= ~self.paused[conn]
         heap.lift()
         self.poller.modify(self.conns.stream[conn], mask)
@@ -274,16 +258,16 @@ class Loop:
         except OSError as error:
             done = self._failed(conn, error)
         except Exception:
-            self.broker.end(conn, _LOST)
+            self.broker.end(conn, LOST)
             raise
-        self.broker.stats[_BYTES_OUT] += done
+        self.broker.stats[BYTES_OUT] += done
         return done
 
     def _failed(self, conn, error):
         # After these two errors nothing was sent. After any other, also ENOMEM, that is unknown.
         self.errno = error.args[0]
-        if self.errno not in (_EAGAIN, _ENOBUFS):
-            self.broker.end(conn, _LOST)
+        if self.errno not in (EAGAIN, ENOBUFS):
+            self.broker.end(conn, LOST)
         return 0
 
     def flush(self, conn):
@@ -297,7 +281,7 @@ class Loop:
         if journal and not journal.commit():
             if n and not broker.no_commit:
                 self._block(conn, base, n, 0)
-                self.pause(conn, self.paused[conn] | _OUT)
+                self.pause(conn, self.paused[conn] | OUT)
             return
         lwip = self.lwip
         try:
@@ -308,35 +292,35 @@ class Loop:
         except OSError as error:
             done = self._failed(conn, error)
         except Exception:
-            broker.end(conn, _LOST)
+            broker.end(conn, LOST)
             raise
         if done == n:
             end[conn] = base
-            stats[_BYTES_OUT] += n
+            stats[BYTES_OUT] += n
         elif n:
             self._block(conn, base, n, done or 0)
             if lwip:  # its sockets count as writable whether or not there is memory
                 broker.turn_soon = broker.turn_soon or 2
-                self.pause(conn, self.paused[conn] | _OUT)
+                self.pause(conn, self.paused[conn] | OUT)
 
     def _block(self, conn, base, n, done):
         # The rest waits until the socket is writable.
         conns = self.conns
-        self.broker.stats[_BYTES_OUT] += done
+        self.broker.stats[BYTES_OUT] += done
         conns.tx_end[conn] = base + n - done
         copy(conns.tx, base, conns.tx, base + done, n - done)
-        if conns.out[conn] != _BLOCKED:
-            conns.out[conn] = _BLOCKED
+        if conns.out[conn] != BLOCKED:
+            conns.out[conn] = BLOCKED
             self.poll_for(conn)
 
     def writable(self, conn):
         """The socket is writable again."""
-        if self.paused[conn] & _IN:
+        if self.paused[conn] & IN:
             # Its PINGREQ is not read now, but it takes bytes: that is activity.
             self.conns.last_activity[conn] = self.broker.now
         self.flush(conn)
         if self.conns.is_empty(conn):
-            self.conns.out[conn] = _IDLE
+            self.conns.out[conn] = IDLE
             self.poll_for(conn)
             self.broker.resume(conn)
 
@@ -352,7 +336,7 @@ class Loop:
             broker.journal and broker.journal.commit()
             while counts[0]:
                 conn = next_dirty(conns.columns)
-                if conn != _NONE:
+                if conn != NONE:
                     self.flush(conn)
             if not broker.ending_count:
                 return

@@ -2,9 +2,9 @@
 # (platform/tls_packets.py). Loaded on demand; owns nothing. Frames allocate nothing on
 # MicroPython; on CPython all records of a write leave at once.
 from slotmq.net.websocket import WebSocket
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_FRAME_MOST = const(0xFFFF)  # bytes of MQTT in a frame
+_FRAME_MOST = 0xFFFF  # bytes of MQTT in a frame
 
 
 class SecureWebSocket(WebSocket):

@@ -2,28 +2,17 @@
 # epoch, updates of $SYS. The loop calls tick() several times a second. The unit of time is a tenth
 # of a second; every 300 days the clock's zero moves (tables/epoch.py). Owns nothing. Allocates
 # only for a new epoch, for the log and for $SYS.
+from slotmq.constants import (CARRY, CONNECTED, EPOCH, FIVE, IN, LOGGED_REFUSALS, NEW, NONE,
+    PUBLISH_OUT, QOS_0, TIMED_OUT, WARNING)
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_NEW = const(1)
-_CONNECTED = const(2)
-_FIVE = const(4)
-_TIMED_OUT = const(8)
-_PUBLISH_OUT = const(3)
-_LOGGED_REFUSALS = const(7)  # of broker.stats
-_QOS_0 = const(21)
-_IN = const(1)
-_WARNING = const(2)
-_NEXT_LOOK = const(100)  # tenths of a second between two log lines about full tables
-_HURRY = const(21)  # tenths of a second for 2,000 bytes; the first tenth may be incomplete
-_EPOCH = const(259200000)  # tenths of a second: 300 days
-CARRY = 100000000  # stats stay below this; carried counts how often they passed it
+_NEXT_LOOK = 100  # tenths of a second between two log lines about full tables
+_HURRY = 21  # tenths of a second for 2,000 bytes; the first tenth may be incomplete
 
 
 def tick(broker):
     """Called several times a second."""
-    if broker.now >= _EPOCH:
+    if broker.now >= EPOCH:
         _begin_epoch(broker)
     conns = broker.conns
     waiting = False  # does a connection wait for a reassembly buffer?
@@ -34,10 +23,10 @@ def tick(broker):
             waiting = True
             broker.loop.next_tick = broker.now + 1
     for conn in range(conns.top):
-        if conns.state[conn] in (_NEW, _CONNECTED, _FIVE):
+        if conns.state[conn] in (NEW, CONNECTED, FIVE):
             _check_timeout(broker, conn, waiting)
             session = conns.session[conn]
-            if session != _NONE and broker.sessions.scans[session]:
+            if session != NONE and broker.sessions.scans[session]:
                 broker.resume(conn)  # another session may have freed deliveries for its scan
     if broker.retry:
         broker.retry(broker)
@@ -63,34 +52,34 @@ def _begin_epoch(broker):
     try:
         epoch = ondemand.take("tables.epoch", broker.now)
         if broker.record:
-            epoch.record(broker.record, _EPOCH)
+            epoch.record(broker.record, EPOCH)
     except MemoryError:
         heap.drop()
         return
     heap.drop()
-    epoch.take(broker, _EPOCH)
+    epoch.take(broker, EPOCH)
 
 
 def _count(broker):
     # Keep counters below 30 bits, and log that a table was full.
     counts = broker.conns.counts
-    broker.stats[_PUBLISH_OUT] += counts[1]
+    broker.stats[PUBLISH_OUT] += counts[1]
     counts[1] = 0
     for k in range(7):
         if broker.stats[k] >= CARRY:
             broker.stats[k] -= CARRY
             broker.carried[k] += 1
-    if broker._log_mask & _WARNING and broker.now >= broker.clock[1]:
+    if broker._log_mask & WARNING and broker.now >= broker.clock[1]:
         # Have tables refused or dropped more than the log says?
         k = broker.conns.refused + broker.messages.refused + broker.deliveries.refused
         table = broker.sessions
-        k += broker.stats[_QOS_0] + table.refused + table.ids_refused + broker.retained.refused
+        k += broker.stats[QOS_0] + table.refused + table.ids_refused + broker.retained.refused
         table = broker.subscriptions
         k += table.refused + table.nodes_refused
         five = broker.five
         if five:
             k += five.shares.refused + five.aliases.refused
-        if k - broker.stats[_LOGGED_REFUSALS] & 0xFFFF:
+        if k - broker.stats[LOGGED_REFUSALS] & 0xFFFF:
             broker.clock[1] = broker.now + _NEXT_LOOK
             heap.lift()
             try:
@@ -103,7 +92,7 @@ def _count(broker):
 def _check_timeout(broker, conn, waiting):
     conns = broker.conns
     now = broker.now
-    if conns.state[conn] == _NEW:
+    if conns.state[conn] == NEW:
         late = now - conns.opened[conn] >= broker.settings.connect_timeout * 10
     else:
         timeout = conns.keep_alive_timeout[conn]
@@ -113,11 +102,11 @@ def _check_timeout(broker, conn, waiting):
         waiting = waiting and conns.has_reassembly(conn)
         timeout = _HURRY if waiting else broker.settings.packet_timeout * 10
         since = conns.buffered_since[conn]
-        if broker.loop.paused[conn] & _IN:
+        if broker.loop.paused[conn] & IN:
             # It is not read while its client takes no output. Then the last activity counts, if
             # another connection waits for the buffer.
             conns.buffered_since[conn] = now
             since = conns.last_activity[conn] if waiting else now
         late = late or now - since >= timeout
     if late:
-        broker.end(conn, _TIMED_OUT)
+        broker.end(conn, TIMED_OUT)

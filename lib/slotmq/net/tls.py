@@ -9,9 +9,10 @@
 # (KeyUpdates, say). A byte of plaintext now and then is enough to leave that line: so a turn reads
 # only so much that is none, and the next one begins with those who have waited. Such input is no
 # activity. Owns nothing but the streams. Allocates.
+from slotmq.constants import HUP, IN, LOST, OUT
 from slotmq.fast import may_read
 from slotmq.platform import heap, poller
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 from slotmq.platform.tls_packets import Packets
 
 if MICROPYTHON:
@@ -19,12 +20,8 @@ if MICROPYTHON:
 else:
     from slotmq.platform.tls_cpython import Pipe, admit, reason  # noqa: F401
 
-_IN = const(1)
-_OUT = const(4)
-_HUP = const(16)
-_SERVE = const(4)  # of Loop.at_hand
-_LOST = const(9)
-_IDLE_MOST = const(65536)  # bytes of a turn that are no plaintext; the rest is for the next ones
+_SERVE = 4  # of Loop.at_hand
+_IDLE_MOST = 65536  # bytes of a turn that are no plaintext; the rest is for the next ones
 
 
 class TlsStream(Pipe):
@@ -52,8 +49,8 @@ class TlsStream(Pipe):
         """The events of the socket to wait for, where the loop waits for `mask`."""
         self.wanted = mask
         if self.shaking and self.has_begun:
-            mask &= ~_OUT  # the loop could not write
-        return mask | _OUT if self.waits else mask
+            mask &= ~OUT  # the loop could not write
+        return mask | OUT if self.waits else mask
 
     def blocked(self):
         """Something began to wait for the socket, or has left."""
@@ -77,20 +74,20 @@ class TlsStream(Pipe):
         try:
             if self.waits:
                 self.flush()
-            event = self.wanted & _IN
+            event = self.wanted & IN
             if not self.waits:
-                event |= self.wanted & _OUT
+                event |= self.wanted & OUT
             n = 0
-            if event == _IN and broker.fast_path:
+            if event == IN and broker.fast_path:
                 n = may_read(broker.fast_path, conn)
             if n:
                 loop.at_hand[_SERVE](conn, n, broker.fast_path)
             elif event or not self.waits:
-                loop._other_event(conn, broker.conns.stream[conn], event or _HUP)
+                loop._other_event(conn, broker.conns.stream[conn], event or HUP)
             if was_shaking:
                 self.blocked()  # perhaps: see polled_for()
         except OSError:
-            broker.end(conn, _LOST)
+            broker.end(conn, LOST)
         if self.is_idle:
             broker.conns.last_activity[conn] = active
 

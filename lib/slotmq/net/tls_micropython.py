@@ -34,17 +34,15 @@ import io
 import sys
 from errno import EAGAIN
 
+from slotmq.constants import LOST, TIMED_OUT
 from slotmq.fast import copy
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 
-_LOST = const(9)
-_TIMED_OUT = const(8)
-_WIRE_MOST = const(4096)  # bytes from the socket for one read()
-_CONTENT = const(4096)  # bytes of a record's content on the smallest ports
-_RECORD_HEAD = const(96)  # bytes of a record beside its content, at most
-_GCM = const(29)  # the same with AES-GCM
-_QUICK = const(30)  # tenths of a second
+_WIRE_MOST = 4096  # bytes from the socket for one read()
+_CONTENT = 4096  # bytes of a record's content on the smallest ports
+_RECORD_HEAD = 96  # bytes of a record beside its content, at most
+_GCM = 29  # the same with AES-GCM
+_QUICK = 30  # tenths of a second
 # Errors of mbedTLS's parts without heap: as module tls raises them, MPI, ASN1, X509, PK, ECP, MD
 _NO_HEAP = (12, 16, 106, -10368, -16256, -19840, -20864)
 _HALF = 1 << 30
@@ -144,7 +142,7 @@ class Pipe:
             self.error = "too little heap"
         elif self.shaking:
             self.error = "TLS: " + reason(error)
-        raise OSError(_LOST)
+        raise OSError(LOST)
 
     def write(self, buf, off, n):
         """-> how many bytes were taken, perhaps not all; None: none."""
@@ -268,7 +266,7 @@ def admit(loop, accept_plain, stream_of):
         if len(shared.shaking) >= _AT_ONCE:
             oldest = shared.shaking[0]
             if loop.broker.now - oldest.began >= _QUICK:
-                loop.broker.end(loop.of_stream[oldest], _TIMED_OUT)
+                loop.broker.end(loop.of_stream[oldest], TIMED_OUT)
             raise OSError(EAGAIN)  # the listener stops until the next tick
         found = accept_plain()
         if found:

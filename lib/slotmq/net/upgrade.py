@@ -5,16 +5,14 @@
 import binascii
 import hashlib
 
+from slotmq.constants import LEFT, PROTOCOL
 from slotmq.net.websocket import Pipe, WebSocket
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 
-_LEFT = const(1)
-_PROTOCOL = const(3)
-_REQUEST_MOST = const(8192)  # bytes of a request behind its first line
-_LINE_MOST = const(1024)  # bytes of a header that is needed; others are skipped
-_FIRST_MOST = const(8000)  # bytes of the first line [RFC 9112, 3]; on a board as many as rx has
-_FILE_PIECES = const(4)  # of a file in one turn
+_REQUEST_MOST = 8192  # bytes of a request behind its first line
+_LINE_MOST = 1024  # bytes of a header that is needed; others are skipped
+_FIRST_MOST = 8000  # bytes of the first line [RFC 9112, 3]; on a board as many as rx has
+_FILE_PIECES = 4  # of a file in one turn
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 # A page may do what it likes, but none of another origin shows it in a frame; an error is text.
 _HEADERS = """\
@@ -178,7 +176,7 @@ class Request(Pipe):
         body = (text + "\n").encode()
         more += "Content-Type: text/plain; charset=utf-8\r\n"
         self.respond(status, more, len(body), body)
-        self.result = _PROTOCOL
+        self.result = PROTOCOL
 
     def respond(self, status, more, size, body):
         """Send a status, headers and a body, then end the connection. size: the body's or None."""
@@ -191,7 +189,7 @@ class Request(Pipe):
         self.rest = head.encode() + body
         self.at = 0
         self.end = len(self.rest)
-        self.result = _LEFT
+        self.result = LEFT
         self.hold()
 
     def write(self, buf, off, n):

@@ -17,40 +17,25 @@
 #
 # Owns the state of each such connection: 430 bytes of heap and its objects, allocated when it is
 # accepted. Frames allocate nothing.
+from slotmq.constants import (CODE_PROTOCOL, CODE_SIZE, EAGAIN, ENOBUFS, F_AT, F_CLOSE, F_CONTROL,
+    F_DONE, F_SIZE, LEFT, LOST, MALFORMED, NEW, PROTOCOL, TOO_BIG)
 from slotmq.fast import copy, utf8_ok
 from slotmq.fast.frames import unwrap
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_EAGAIN = const(11)
-_ENOBUFS = const(105)
-_NEW = const(1)
-_MOST_IDLE = const(32)  # frames without MQTT: before CONNECT, later in one read
-_SLOW_READ = const(1024)  # bytes
-# Results that end a connection
-_LEFT = const(1)
-_MALFORMED = const(2)
-_PROTOCOL = const(3)
-_TOO_BIG = const(4)
-_LOST = const(9)
-_STOPS = const(10)
-# As in fast/frames_viper.py
-_F_DONE = const(0)
-_F_AT = const(1)
-_F_WORDS = const(8)
-_F_SIZE = const(7)
-_F_CONTROL = const(18)
-_F_MOST_CONTROL = const(125)
-_F_CLOSE = const(8)
-_F_PING = const(9)
+_MOST_IDLE = 32  # frames without MQTT: before CONNECT, later in one read
+_SLOW_READ = 1024  # bytes
+_STOPS = 10
+_F_WORDS = 8
+_F_MOST_CONTROL = 125
+_F_PING = 9
 # Close codes [RFC 6455, 7.4.1]
-_CODE_NORMAL = const(1000)
-_CODE_GOING = const(1001)
-_CODE_PROTOCOL = const(1002)
-_CODE_TEXT = const(1007)
-_CODE_POLICY = const(1008)
-_CODE_SIZE = const(1009)
+_CODE_NORMAL = 1000
+_CODE_GOING = 1001
+_CODE_TEXT = 1007
+_CODE_POLICY = 1008
 
 
 class Pipe:
@@ -86,7 +71,7 @@ class Pipe:
             k = stream.readinto(buf, n)
         k = k and self.took(buf, 0, k)
         if k is None and not self.result:
-            raise OSError(_EAGAIN)
+            raise OSError(EAGAIN)
         return buf[: k or 0]
 
     def readinto(self, buf, n):
@@ -101,7 +86,7 @@ class Pipe:
                 return lwip.write(self.stream, buf, off, n) or 0
             return self.stream.write(buf, off, n) or 0
         except OSError as error:
-            if error.args[0] not in (_EAGAIN, _ENOBUFS):
+            if error.args[0] not in (EAGAIN, ENOBUFS):
                 raise
             return 0
 
@@ -135,7 +120,7 @@ class WebSocket(Pipe):
         super().__init__(request.loop)
         self.stream = request.stream
         self.state = i32(_F_WORDS)
-        self.control = bytearray(_F_CONTROL + _F_MOST_CONTROL)
+        self.control = bytearray(F_CONTROL + _F_MOST_CONTROL)
         self.pong = bytearray(2 + _F_MOST_CONTROL)  # the answer to the last ping
         self.own = bytearray(2 + _F_MOST_CONTROL)  # control frames, headers that left in part
         self.left = 0  # bytes that the frame under way still needs
@@ -160,7 +145,7 @@ class WebSocket(Pipe):
         return n and self.took(buf, 0, n)
 
     def _is_new(self):
-        return self.loop.conns.state[self.conn] == _NEW
+        return self.loop.conns.state[self.conn] == NEW
 
     def took(self, buf, at, end):
         """Take the frames off buf[at:end]; -> how many bytes of MQTT are in buf now, or None."""
@@ -169,50 +154,50 @@ class WebSocket(Pipe):
         if not self.is_slow:
             self.idle = 0
         state = self.state
-        state[_F_DONE] = 0
-        state[_F_AT] = at
+        state[F_DONE] = 0
+        state[F_AT] = at
         while not self.result:
             event = unwrap(state, self.control, buf, end)
             if not event:
                 break
-            if event == _F_CLOSE:
+            if event == F_CLOSE:
                 self._closed()
             elif event >= _CODE_NORMAL:
-                result = _TOO_BIG if event == _CODE_SIZE else _PROTOCOL
+                result = TOO_BIG if event == CODE_SIZE else PROTOCOL
                 self.give_up(event, result)
             else:
                 self._idle(event)
         if self.is_pinged:  # the last one only [5.5.3]
             self._between() or self.hold()
-        return state[_F_DONE] or None
+        return state[F_DONE] or None
 
     def _idle(self, event):
         # A frame without MQTT: a ping, a pong, or one without bytes.
         if self.idle <= _MOST_IDLE:
             self.idle += 1
         elif self._is_new():
-            self.give_up(_CODE_POLICY, _PROTOCOL)
+            self.give_up(_CODE_POLICY, PROTOCOL)
             return
         else:
             self.is_slow = True
         if event == _F_PING:
             self.is_pinged = self.is_busy = True
-            size = self.state[_F_SIZE]
+            size = self.state[F_SIZE]
             self.pong[0] = 0x8A
             self.pong[1] = size
-            copy(self.pong, 2, self.control, _F_CONTROL, size)
+            copy(self.pong, 2, self.control, F_CONTROL, size)
 
     def _closed(self):
         # The client closes: answer with its code [5.5.1].
-        size = self.state[_F_SIZE]
+        size = self.state[F_SIZE]
         control = self.control
-        code = control[_F_CONTROL] << 8 | control[_F_CONTROL + 1] if size > 1 else _CODE_NORMAL
+        code = control[F_CONTROL] << 8 | control[F_CONTROL + 1] if size > 1 else _CODE_NORMAL
         if size == 1 or not _may_be_sent(code):
-            self.give_up(_CODE_PROTOCOL, _PROTOCOL)
-        elif not utf8_ok(control, _F_CONTROL + 2, size - 2, 2):
-            self.give_up(_CODE_TEXT, _PROTOCOL)
+            self.give_up(CODE_PROTOCOL, PROTOCOL)
+        elif not utf8_ok(control, F_CONTROL + 2, size - 2, 2):
+            self.give_up(_CODE_TEXT, PROTOCOL)
         else:
-            self.give_up(code, _LOST)
+            self.give_up(code, LOST)
 
     def give_up(self, code, result):
         """End the connection with this code, once the packets before were handled and answered."""
@@ -385,11 +370,11 @@ class WebSocket(Pipe):
         result = self.loop.conns.reason[self.conn]
         if self.loop.stopping or result == _STOPS:
             return _CODE_GOING
-        if result == _LEFT:
+        if result == LEFT:
             return _CODE_NORMAL
-        if result == _TOO_BIG:
-            return _CODE_SIZE
-        return _CODE_PROTOCOL if result in (_MALFORMED, _PROTOCOL) else _CODE_POLICY
+        if result == TOO_BIG:
+            return CODE_SIZE
+        return CODE_PROTOCOL if result in (MALFORMED, PROTOCOL) else _CODE_POLICY
 
 
 def _may_be_sent(code):

@@ -5,6 +5,7 @@ import os
 import socket
 from errno import EINPROGRESS
 
+from slotmq.constants import TCP
 from slotmq.platform import ondemand
 
 try:
@@ -13,7 +14,6 @@ except ImportError:  # a computer
     network = None  # type: ignore[assignment]
 
 _asked = {}  # see find() of dns.py
-_TCP = 6
 _NODELAY = getattr(socket, "TCP_NODELAY", 1)
 
 
@@ -57,7 +57,7 @@ def dial(found, bind, nodelay):
             sock.bind(socket.getaddrinfo(bind, 0)[0][-1])
         if nodelay:
             try:
-                sock.setsockopt(_TCP, _NODELAY, 1)
+                sock.setsockopt(TCP, _NODELAY, 1)
             except OSError:
                 pass  # a port without it sends at once anyway
         sock.connect(address)

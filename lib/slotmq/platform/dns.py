@@ -6,18 +6,17 @@
 import os
 import socket
 
-from slotmq.platform.runtime import const
 
-_HEADER = 12
+_DNS_HEADER = 12
 _ASKS = b"\1\0\0\1\0\0\0\0\0\0"  # RD is set; one question
 _FOR_ADDRESS = b"\0\0\1\0\1"  # the end of the name; type A, class IN
 _IS_ANSWER = 0x80
 _POINTER = 0xC0
 _LABEL_MAX = 63
 _PORT = 53
-_ANSWER_MAX = const(512)  # bytes of an answer
-_ASKED_AGAIN = const(20)  # tenths of a second until it is asked again
-_ASKED_MAX = const(3)
+_ANSWER_MAX = 512  # bytes of an answer
+_ASKED_AGAIN = 20  # tenths of a second until it is asked again
+_ASKED_MAX = 3
 
 
 def find(asked, name, server, now):
@@ -79,7 +78,7 @@ def question(name, number):
 def answer(packet, asked):
     """The address as text; "": the name has none. None: no answer to the query `asked`."""
     end = len(asked)
-    if packet[:2] != asked[:2] or packet[_HEADER:end].lower() != asked[_HEADER:]:
+    if packet[:2] != asked[:2] or packet[_DNS_HEADER:end].lower() != asked[_DNS_HEADER:]:
         return None
     if not packet[2] & _IS_ANSWER:
         return None

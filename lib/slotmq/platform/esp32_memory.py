@@ -6,15 +6,14 @@
 # tables that would need it. Loaded for the start of an ESP32, and by the tools.
 import gc
 
-from slotmq.platform.runtime import const
 
-_FOR_PACKETS = const(16384)  # bytes for packets in Wi-Fi: an estimate, ten of 1,600 bytes
+_FOR_PACKETS = 16384  # bytes for packets in Wi-Fi: an estimate, ten of 1,600 bytes
 # The port leaves Wi-Fi what it needs while the heap has not doubled more than once
 # (MICROPY_GC_INITIAL_HEAP_SIZE in its mpconfigport.h).
-_AT_FIRST = const(66000)
-_AREA = const(4096)  # bytes of the smallest piece by which the heap grows
+_AT_FIRST = 66000
+_AREA = 4096  # bytes of the smallest piece by which the heap grows
 # Bytes that count as free of growth that takes too much: clients need them for a moment only
-_OF_LAST = const(8192)
+_OF_LAST = 8192
 
 
 def free():

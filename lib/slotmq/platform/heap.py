@@ -9,51 +9,48 @@
 # Ctrl-C may be raised at any jump of the bytecode, and a heap that stayed locked would block the
 # REPL. So no jump is between a change of the lock and the assignment that records it, and unlock()
 # selects its function by an index and not by `if`.
-from slotmq.platform.runtime import MICROPYTHON, const, heap_lock, heap_unlock
+from slotmq.constants import EXCUSED, IS_LOCKED, LIFTED, LOCKED
+from slotmq.platform.runtime import MICROPYTHON, heap_lock, heap_unlock
 
-_LOCKED = const(0)
-_LIFTED = const(1)
-_IS_LOCKED = const(2)  # is the heap locked now?
-_EXCUSED = const(3)  # has a MemoryError left `with lifted`, where the heap was not locked?
-_RELEASE = (int, heap_unlock)  # by _IS_LOCKED
+_RELEASE = (int, heap_unlock)  # by IS_LOCKED
 
 
 def in_turn():
     """Is a turn under way? Between two turns the heap is neither locked nor lifted."""
-    return _state[_LOCKED] or _state[_LIFTED]
+    return _state[LOCKED] or _state[LIFTED]
 
 
 def unlock():
     # Also after an exception between lift() and drop().
     state = _state
-    _RELEASE[state[_IS_LOCKED]]()
-    state[_LOCKED] -= 1
-    state[_IS_LOCKED] = 0
-    state[_LIFTED] = state[_EXCUSED] = 0
+    _RELEASE[state[IS_LOCKED]]()
+    state[LOCKED] -= 1
+    state[IS_LOCKED] = 0
+    state[LIFTED] = state[EXCUSED] = 0
 
 
 def lift():
-    if _state[_LIFTED] == 0 and _state[_LOCKED]:
+    if _state[LIFTED] == 0 and _state[LOCKED]:
         heap_unlock()
-        _state[_IS_LOCKED] = _state[_EXCUSED] = 0
-    _state[_LIFTED] += 1
+        _state[IS_LOCKED] = _state[EXCUSED] = 0
+    _state[LIFTED] += 1
 
 
 def settle():
     """Undo every lift(), after an exception that reached the loop. -> was the heap unlocked?"""
-    was = _state[_LIFTED] or _state[_EXCUSED]
-    _state[_EXCUSED] = 0
-    if _state[_LIFTED]:
-        _state[_LIFTED] = 1
+    was = _state[LIFTED] or _state[EXCUSED]
+    _state[EXCUSED] = 0
+    if _state[LIFTED]:
+        _state[LIFTED] = 1
         drop()
     return was
 
 
 def drop():
-    _state[_LIFTED] -= 1
-    if _state[_LIFTED] == 0 and _state[_LOCKED]:
+    _state[LIFTED] -= 1
+    if _state[LIFTED] == 0 and _state[LOCKED]:
         heap_lock()
-        _state[_IS_LOCKED] = 1
+        _state[IS_LOCKED] = 1
 
 
 class _Lifted:
@@ -62,7 +59,7 @@ class _Lifted:
 
     def __exit__(self, kind, error, trace):
         if kind is MemoryError:
-            _state[_EXCUSED] = 1
+            _state[EXCUSED] = 1
         drop()
 
 

@@ -7,10 +7,10 @@ import time as clock  # noqa: F401 - ticks_ms, ticks_diff
 
 import micropython
 
+from slotmq.constants import BACKLOG
 from slotmq.platform import ondemand
 from slotmq.platform.sockets_micropython import acceptor
 
-_BACKLOG = 4096  # large: a client that the system turns away tries again only after a second
 _IPV6 = 41
 _V6ONLY = 26  # this and the one before are Linux's numbers
 _EAFNOSUPPORT = 97
@@ -40,7 +40,7 @@ def open_listener(loop, settings, host, port, most, options):
         listener.bind(address)
         # On a board a client that waits uses one of the few connections, and the queue is in the
         # heap.
-        listener.listen(_BACKLOG if _UNIX else min(_BACKLOG, loop.conns.slots))
+        listener.listen(BACKLOG if _UNIX else min(BACKLOG, loop.conns.slots))
         listener.setblocking(False)
     except OSError:
         listener.close()

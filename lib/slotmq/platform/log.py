@@ -10,15 +10,13 @@
 import sys
 import time
 
-from slotmq.platform.runtime import const
+from slotmq.constants import CLOCK_IS_SET, YEAR_2000
 
-_YEAR_2000 = const(946684800)  # where the clocks of most boards begin
-_CLOCK_IS_SET = const(1700000000)  # an earlier time means that the clock is not set yet
 
 mask = 0
 current = 0  # the bit of the line that is being written
 outs = []
-_epoch = _YEAR_2000 if time.gmtime(0)[0] == 2000 else 0
+_epoch = YEAR_2000 if time.gmtime(0)[0] == 2000 else 0
 _start = int(time.time())
 
 
@@ -40,4 +38,4 @@ def write(bit, text):
 def now():
     """Seconds since 1970, as in mosquitto's log; since the start while the clock is not set."""
     t = int(time.time())
-    return t + _epoch if t + _epoch > _CLOCK_IS_SET else t - _start
+    return t + _epoch if t + _epoch > CLOCK_IS_SET else t - _start

@@ -18,26 +18,20 @@
 # memory.
 #
 # Owns two columns of the connections. Does not allocate after construction.
+from slotmq.constants import BLOCKED, ENDING, ENOMEM, LINGERING, PCB, STALLED
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
-from slotmq.platform.runtime import const
 
-_ENDING = const(3)
-_LINGERING = const(5)
-_BLOCKED = const(2)
-_STALLED = const(12)
-_ENOMEM = const(12)
-_PCB = const(4)  # offset in bytes of the control block's address in a socket object
-_HEADERS = const(104)  # bytes of a pbuf beside its data: its header, and TCP's to Ethernet's
-_SEGMENT = const(800)  # bytes: TCP_MSS of the port; a longer write takes several pbufs
-_PBUFS = const(5)  # of one connection at most: five times 5, SYNs and FINs are below 32
-_QUOTA_LEAST = const(400)  # bytes of the smallest quota
-_WORTH = const(128)  # bytes of the shortest write that is worth a segment
-_RESERVED = const(300)  # bytes for each free slot: a CONNACK, also one that refuses
-_IN_DOUBT_MS = const(9500)  # modlwip gives up after 10 s
-_TRIES = const(30)
-_TIMEOUT = const(25)  # tenths of a second without progress
-_CLOSING = const(110)  # tenths of a second: a closed connection keeps its memory for 10 s at most
+_HEADERS = 104  # bytes of a pbuf beside its data: its header, and TCP's to Ethernet's
+_SEGMENT = 800  # bytes: TCP_MSS of the port; a longer write takes several pbufs
+_PBUFS = 5  # of one connection at most: five times 5, SYNs and FINs are below 32
+_QUOTA_LEAST = 400  # bytes of the smallest quota
+_WORTH = 128  # bytes of the shortest write that is worth a segment
+_RESERVED = 300  # bytes for each free slot: a CONNACK, also one that refuses
+_IN_DOUBT_MS = 9500  # modlwip gives up after 10 s
+_TRIES = 30
+_TIMEOUT = 25  # tenths of a second without progress
+_CLOSING = 110  # tenths of a second: a closed connection keeps its memory for 10 s at most
 
 # A global name of the module is found faster than a built-in function.
 _id = id
@@ -79,7 +73,7 @@ class Lwip:
             stream = getattr(stream, "sock", None)  # that below TLS
             if not _is_a(stream, self.kind):
                 return 0
-        pcb = self.mem32[_id(stream) + _PCB]
+        pcb = self.mem32[_id(stream) + PCB]
         return pcb and pcb + self.at
 
     def used(self, stream):
@@ -134,7 +128,7 @@ class Lwip:
         else:
             done = self.look(stream, stream, 0, buf, off, n)
         if self.loop.ticks_diff(ticks_ms(), began) >= _IN_DOUBT_MS:
-            raise OSError(_ENOMEM)
+            raise OSError(ENOMEM)
         if done:
             self.sent(stream)
         return done
@@ -151,7 +145,7 @@ class Lwip:
             layout = ondemand.take("platform.lwip_layout", 0)
             return layout.write(self, stream, writer, more, buf, off, n)
         except ValueError:  # of TLS
-            raise OSError(_ENOMEM)
+            raise OSError(ENOMEM)
         except MemoryError:
             return 0  # nothing was sent: the next turn tries again
         finally:
@@ -174,10 +168,10 @@ class Lwip:
         for conn in range(conns.top):
             at = self.find(conns.stream[conn])
             left = at and self.mem16[at]
-            is_stuck = at and conns.out[conn] == _BLOCKED and left == self.left[conn]
-            if not is_stuck or waits or conns.state[conn] in (_ENDING, _LINGERING):
+            is_stuck = at and conns.out[conn] == BLOCKED and left == self.left[conn]
+            if not is_stuck or waits or conns.state[conn] in (ENDING, LINGERING):
                 self.left[conn] = left
                 self.since[conn] = now
             elif now - self.since[conn] >= _TIMEOUT:
                 conns.stalled += 1
-                self.loop.broker.end(conn, _STALLED)
+                self.loop.broker.end(conn, STALLED)

@@ -5,11 +5,9 @@
 # snd_queuelen, the next 16-bit number, from 0 to 1. If exactly one pair has changed so, it is
 # found; else, for instance if an acknowledgement came meanwhile, the next write tries again.
 # Loaded on demand; allocates before it writes, so that a MemoryError means that nothing was sent.
-from slotmq.platform.runtime import const
+from slotmq.constants import PCB, WARNING
 
-_PCB = const(4)
-_NUMBERS = const(100)  # 16-bit numbers of a control block that are compared
-_WARNING = const(2)
+_NUMBERS = 100  # 16-bit numbers of a control block that are compared
 
 
 def write(lwip, stream, writer, more, buf, off, n):
@@ -18,7 +16,7 @@ def write(lwip, stream, writer, more, buf, off, n):
     numbers = [0] * _NUMBERS
     pcb = _read(lwip, stream, numbers)
     done = writer.write(buf, off, n)
-    if pcb and done and pcb == lwip.mem32[id(stream) + _PCB]:
+    if pcb and done and pcb == lwip.mem32[id(stream) + PCB]:
         _find(lwip, pcb, numbers, done + more)
     lwip.tries -= 1
     if not lwip.at and not lwip.tries:
@@ -27,7 +25,7 @@ def write(lwip, stream, writer, more, buf, off, n):
 
 
 def _read(lwip, stream, numbers):
-    pcb = lwip.mem32[id(stream) + _PCB]
+    pcb = lwip.mem32[id(stream) + PCB]
     for i in range(_NUMBERS if pcb else 0):
         numbers[i] = lwip.mem16[pcb + 2 * i]
     return pcb
@@ -46,9 +44,9 @@ def _find(lwip, pcb, before, n):
 
 
 def _give_up(broker):
-    if broker._log_mask & _WARNING:
+    if broker._log_mask & WARNING:
         text = "lwIP's memory is not bounded: a client that does not read may make others wait."
         try:
-            broker.log(_WARNING, text)
+            broker.log(WARNING, text)
         except MemoryError:
             pass  # the bytes are sent: the caller must not repeat the write

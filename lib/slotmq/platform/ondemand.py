@@ -6,10 +6,10 @@ import gc
 import sys
 
 from slotmq.platform import heap
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_AFTER = const(10)  # tenths of a second
-_LITTLE = const(16384)  # bytes: the largest module, and what loading it takes
+_AFTER = 10  # tenths of a second
+_LITTLE = 16384  # bytes: the largest module, and what loading it takes
 SIZE = gc.mem_alloc() + gc.mem_free() if MICROPYTHON else 0  # bytes of the heap, at the start
 IS_SMALL = 0 < SIZE < 1000000
 loaded = {}  # name of a loaded module: when it was called last

@@ -17,13 +17,11 @@
 # so that others wait for one at most, however many there are.
 #
 # Owns the streams by their sockets, and the two lines. Allocates.
+from slotmq.constants import IN, SERVED
 from slotmq.platform import heap
-from slotmq.platform.runtime import const
 
-_IN = const(1)
-_IPOLL = const(3)  # of Loop.at_hand
-_SERVED = const(3)  # of Connections.counts
-_TURNS = const(0x3FFFFFFF)
+_IPOLL = 3  # of Loop.at_hand
+_TURNS = 0x3FFFFFFF
 
 
 def of(loop):
@@ -85,7 +83,7 @@ class Poller:
                 stream = self._next(self.kept)
                 if stream and stream.more:
                     self.keep(stream)  # until it has none
-                    if stream.wanted & _IN:
+                    if stream.wanted & IN:
                         self.event(stream.polled)
                         timeout_ms = 0
             heap.drop()
@@ -103,7 +101,7 @@ class Poller:
         # a gap in the heap, behind which each search would walk over all later garbage.
         heap.drop()
         stream = self.streams[socket]
-        conn = self.loop.conns.counts[_SERVED] = self.loop.of_stream[stream]
+        conn = self.loop.conns.counts[SERVED] = self.loop.of_stream[stream]
         stream.event(conn)
         heap.lift()  # (not after a MemoryError, which is a defect)
 

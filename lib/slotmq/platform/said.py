@@ -4,12 +4,11 @@
 # Broker.said has a dict of when each of them was logged, by its hash: 64 at most, 8 in a small
 # heap; and how many were left out. (And texts of delivery/refusing_bound.py.) Loaded on demand;
 # owns nothing. Allocates.
+from slotmq.constants import MINUTE
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 
-_MINUTE = const(600)  # tenths of a second
-_LINES = const(64)
-_LINES_SMALL = const(8)
+_LINES = 64
+_LINES_SMALL = 8
 
 
 def may(broker, bit, *key):
@@ -41,4 +40,4 @@ def may(broker, bit, *key):
 
 def _is_new(times, key, now):
     # Was it logged in the last minute? (The zero of now may have moved since.)
-    return key in times and 0 <= now - times[key] < _MINUTE
+    return key in times and 0 <= now - times[key] < MINUTE

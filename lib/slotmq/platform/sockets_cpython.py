@@ -6,11 +6,11 @@ import socket
 import stat
 import time
 
+from slotmq.constants import BACKLOG
 from slotmq.platform import ondemand
 
 _Socket = socket.SocketType  # socket.socket without what that adds in Python
 _family = _Socket.family.__get__
-_BACKLOG = 4096  # large: a client that the system turns away tries again only after a second
 _BIND_TO_DEVICE = getattr(socket, "SO_BINDTODEVICE", 25)  # Linux
 MOST_EVENTS = 84  # of one poll, 12 bytes each: malloc has a free list for such a block
 
@@ -124,7 +124,7 @@ def open_listener(loop, settings, host, port, most, options):
         if interface:
             listener.setsockopt(socket.SOL_SOCKET, _BIND_TO_DEVICE, interface.encode() + b"\0")
         listener.bind(address)
-        listener.listen(_BACKLOG)
+        listener.listen(BACKLOG)
         listener.setblocking(False)
     except OSError:
         listener.close()
@@ -150,7 +150,7 @@ class UnixListener(socket.socket):
                 os.unlink(path)
             self.bind(path)
             self.path = path
-            self.listen(_BACKLOG)
+            self.listen(BACKLOG)
             self.setblocking(False)
         except OSError:
             self.close()

@@ -4,7 +4,8 @@
 import socket
 from errno import EAGAIN, ECONNABORTED
 
-_TCP = 6
+from slotmq.constants import TCP
+
 # The option's number depends on the port (rp2: 64). The unix port does not name it: 1 is Linux's.
 _NODELAY = getattr(socket, "TCP_NODELAY", 1)
 
@@ -30,7 +31,7 @@ def accept(listener, nodelay):
     stream.setblocking(False)
     if nodelay:
         try:
-            stream.setsockopt(_TCP, getattr(socket, "TCP_NODELAY", _NODELAY), 1)
+            stream.setsockopt(TCP, getattr(socket, "TCP_NODELAY", _NODELAY), 1)
         except OSError:
             pass  # a port without it sends at once anyway
     return found

@@ -13,9 +13,9 @@
 import ssl
 from errno import EAGAIN
 
+from slotmq.constants import LOST
 from slotmq.platform.tls_context_cpython import reason
 
-_LOST = 9
 _RECV = 16384  # bytes of one recv(), the only one of a stream in a turn
 _RECV_MUTE = 4096  # the same, where the last one had no plaintext
 _PIECE = 65536  # bytes of plaintext in one write()
@@ -89,7 +89,7 @@ class Pipe:
         """The connection ends by this error; is it told though the handshake is complete?"""
         if self.shaking or is_told:
             self.error = "TLS: " + reason(error)
-        raise OSError(_LOST)
+        raise OSError(LOST)
 
     def _answer(self):
         # TLS has answers of its own to what is no plaintext: refusals of renegotiations.

@@ -4,19 +4,16 @@
 import binascii
 import time
 
-from slotmq.platform.runtime import const
 
 _COMMON_NAME = b"\x06\x03\x55\x04\x03"  # its object identifier, in DER
 _TEXTS = (0x0C, 0x13, 0x16)  # UTF8String, PrintableString, IA5String
-_LATIN = const(0x14)  # TeletexString, as OpenSSL reads it
+_LATIN = 0x14  # TeletexString, as OpenSSL reads it
 _WIDE = {0x1E: 2, 0x1C: 4}  # BMPString, UniversalString: bytes of a character
-_SEQUENCE = const(0x30)
-_UTC_TIME = const(0x17)  # a date whose year has two digits
-_YEAR = const(2025)  # before it a clock is not set
+_SEQUENCE = 0x30
+_UTC_TIME = 0x17  # a date whose year has two digits
+_YEAR = 2025  # before it a clock is not set
 # Fields of the part that is signed, behind the version
-_FIELD_DATES = const(3)
-_FIELD_SUBJECT = const(4)
-_FIELD_KEY = const(5)
+_FIELD_DATES, _FIELD_SUBJECT, _FIELD_KEY = range(3, 6)
 
 
 def common_name(der):

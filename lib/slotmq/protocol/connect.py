@@ -4,50 +4,29 @@
 #     def check_keep_alive(broker, conn, fields):
 #         if 0 < fields.keep_alive < broker.settings.min_keepalive:
 #             fields.why = b"min_keepalive"
-#             return _REFUSE_USER
+#             return REFUSE_USER
 #         return 0
 #
 # A step returns 0 to go on, or a refusal: return code << 8 | reason code, what CONNACK says in
 # version 3 and in 5. Without a return code version 3 has no word for it, so the connection ends
 # without CONNACK. fields.why is for the log. Below 0: the CONNECT goes on later. Owns nothing.
 # Control plane: may allocate and free.
+from slotmq.constants import (BODY, BRIDGE, CLEAN, END, FLAGS, MALFORMED_PACKET, NO_QOS, NO_RETAIN,
+    PASSWORD, PROTOCOL_ERROR, QUOTA_OPTIONS, REFUSE_ID, REFUSE_LEVEL, REFUSE_LOGIN, REFUSE_TOPIC,
+    REFUSE_USER, RETAIN_FLAG, USER_NAME, USER_SHOWN, WILL)
 from slotmq.fast import utf8_ok
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 from slotmq.protocol.open_session import OPENING, go_through
 
-_FLAGS = const(1)
-_BODY = const(3)
-_END = const(4)
 
-# Refusals [3.2.2.3; 5.0, 2.4]
-_MALFORMED_PACKET = const(0x81)
-_PROTOCOL_ERROR = const(0x82)
-_NO_RETAIN = const(0x9A)
-_NO_QOS = const(0x9B)
-_REFUSE_LEVEL = const(0x0184)
-_REFUSE_ID = const(0x0285)
-_REFUSE_TOPIC = const(0x0390)
-_REFUSE_LOGIN = const(0x0486)
-_REFUSE_USER = const(0x0587)
-
-# Connect flags [3.1.2.3]
-_CLEAN = const(2)
-_WILL = const(4)
-_RETAIN = const(32)
-_PASSWORD = const(64)
-_USER_NAME = const(128)
 # What the payload may have, by which flag, and whether it is text or a topic name [3.1.3-1]
 _PAYLOAD = (
     ("client_id", 0, 1),
-    ("will_topic", _WILL, 2),
-    ("will_message", _WILL, 0),
-    ("user_name", _USER_NAME, 1),
-    ("password", _PASSWORD, 0),
+    ("will_topic", WILL, 2),
+    ("will_message", WILL, 0),
+    ("user_name", USER_NAME, 1),
+    ("password", PASSWORD, 0),
 )
-_BRIDGE = const(2)  # of Subscriptions.kind
-_QUOTA_OPTIONS = const(3)
-_USER_SHOWN = const(32)  # characters
 
 
 class Fields:
@@ -78,7 +57,7 @@ class Fields:
     def read(self, where=0):
         """One of the texts as bytes, or None. Without `where`: the user name, for the log."""
         if where == 0:
-            return (self.user or self.read(self.user_name) or b"").decode()[:_USER_SHOWN]
+            return (self.user or self.read(self.user_name) or b"").decode()[:USER_SHOWN]
         return where and bytes(self.buf[where[0] : where[0] + where[1]])
 
 
@@ -96,7 +75,7 @@ def connect(broker, conn, name, user, flags, time):
     fields.trusted = True
     fields.client_id = 0, len(name)
     fields.level = 4
-    fields.kind = _BRIDGE
+    fields.kind = BRIDGE
     fields.flags = flags
     fields.keep_alive = time
     fields.user = user
@@ -107,7 +86,7 @@ def is_first(broker, conn, fields):
     """No CONNECT may come while AUTH is under way [3.1.0-2]."""
     five = broker.five
     if five and conn in five.exchanges and five.exchanges[conn][1]:
-        return ondemand.take("v5.auth", broker.now).fill(broker, conn, fields, _PROTOCOL_ERROR)
+        return ondemand.take("v5.auth", broker.now).fill(broker, conn, fields, PROTOCOL_ERROR)
     return 0
 
 
@@ -115,24 +94,24 @@ def read_level(broker, conn, fields):
     """Protocol name and level. An unknown level is refused with a return code [3.1.2-2], and so is
     one that the listener does not accept."""
     buf = fields.buf
-    at = fields.pkt[_BODY]
-    end = fields.pkt[_END]
+    at = fields.pkt[BODY]
+    end = fields.pkt[END]
     size = buf[at] << 8 | buf[at + 1] if end - at > 1 else 0
     name = bytes(buf[at + 2 : at + 2 + size])
     at += 2 + size
     if at + 4 > end or name not in (b"MQTT", b"MQIsdp"):
-        return _PROTOCOL_ERROR
+        return PROTOCOL_ERROR
     level = buf[at]
     if level in (0x83, 0x84) and broker.five:  # as mosquitto's bridges with try_private
-        fields.kind = _BRIDGE
+        fields.kind = BRIDGE
         level &= 0x7F
     fields.level = level
-    if fields.pkt[_FLAGS] and level != 3:
-        return _MALFORMED_PACKET  # [2.2.2-1]
+    if fields.pkt[FLAGS] and level != 3:
+        return MALFORMED_PACKET  # [2.2.2-1]
     if level != (4 if name == b"MQTT" else 3) and not (level == 5 and size == 4 and broker.five):
-        return _REFUSE_LEVEL
+        return REFUSE_LEVEL
     if not broker.conns.option(conn, "accept_protocol_versions", 255) >> level & 1:
-        return _REFUSE_LEVEL
+        return REFUSE_LEVEL
     fields.flags = buf[at + 1]
     fields.keep_alive = buf[at + 2] << 8 | buf[at + 3]
     return 0
@@ -146,10 +125,10 @@ def read_payload(broker, conn, fields):
         broker.conns.level[conn] = 5
         return fields.v5.read(broker, conn, fields)
     if not _flags_ok(flags, fields.level):
-        return _MALFORMED_PACKET
+        return MALFORMED_PACKET
     buf = fields.buf
-    at = fields.pkt[_BODY] + (10 if fields.level == 4 else 12)
-    end = fields.pkt[_END]
+    at = fields.pkt[BODY] + (10 if fields.level == 4 else 12)
+    end = fields.pkt[END]
     for name, bit, text in _PAYLOAD:
         if bit and not flags & bit:
             continue
@@ -158,20 +137,20 @@ def read_payload(broker, conn, fields):
         n = buf[at] << 8 | buf[at + 1] if at + 2 <= end else 0
         at += 2
         if at + n > end or text and not utf8_ok(buf, at, n, text - 1):
-            return _MALFORMED_PACKET
+            return MALFORMED_PACKET
         setattr(fields, name, (at, n))
         at += n
     broker.conns.level[conn] = fields.level
-    return 0 if at == end else _MALFORMED_PACKET
+    return 0 if at == end else MALFORMED_PACKET
 
 
 def _flags_ok(flags, level):
     will_qos = flags >> 3 & 3
     if flags & 1 and level == 4 or will_qos == 3:
         return False  # [3.1.2-3, -14]
-    if not flags & _WILL and flags & 0x38:
+    if not flags & WILL and flags & 0x38:
         return False  # [3.1.2-11, -13, -15]
-    return not flags & _PASSWORD or bool(flags & _USER_NAME)  # [3.1.2-22]
+    return not flags & PASSWORD or bool(flags & USER_NAME)  # [3.1.2-22]
 
 
 def check_login(broker, conn, fields):
@@ -181,12 +160,12 @@ def check_login(broker, conn, fields):
         return 0
     if fields.method is not None:
         return ondemand.take("v5.auth", broker.now).auth(broker, conn, fields)
-    own = broker.conns.quota[conn][_QUOTA_OPTIONS] or {}  # Connections.option()
+    own = broker.conns.quota[conn][QUOTA_OPTIONS] or {}  # Connections.option()
     has_users = broker.users and own.get("password_file", 1)
     if own and own.get("certificate", 0):
         has_users = ondemand.take("access.certificate", broker.now).check(broker, conn, fields)
         if not has_users:
-            return _REFUSE_USER
+            return REFUSE_USER
     elif has_users:
         refusal = broker.users.login(broker).check(broker, conn, fields)
         if refusal:
@@ -195,7 +174,7 @@ def check_login(broker, conn, fields):
         return ondemand.take("embed.asking", broker.now).may_connect(broker, conn, fields)
     if has_users or own.get("allow_anonymous", broker.settings.allow_anonymous):
         return 0
-    return _REFUSE_USER if fields.user_name is None else _REFUSE_LOGIN  # there are no users
+    return REFUSE_USER if fields.user_name is None else REFUSE_LOGIN  # there are no users
 
 
 def choose_client_id(broker, conn, fields):
@@ -218,10 +197,10 @@ def check_client_id(broker, conn, fields):
     elif n or fields.trusted:
         is_ok = True
     else:
-        is_ok = fields.level == 5 or fields.flags & _CLEAN  # [3.1.3-8]
+        is_ok = fields.level == 5 or fields.flags & CLEAN  # [3.1.3-8]
         here = settings.allow_zero_length_clientid
         is_ok = is_ok and broker.conns.option(conn, "allow_zero_length_clientid", here)
-    return 0 if is_ok and n <= longest else _REFUSE_ID
+    return 0 if is_ok and n <= longest else REFUSE_ID
 
 
 def limit_keep_alive(broker, conn, fields):
@@ -235,24 +214,24 @@ def limit_keep_alive(broker, conn, fields):
         fields.server_keep_alive = True
         return 0
     fields.why = b"keep-alive %d s, max_keepalive %d" % (fields.keep_alive, most)
-    return _REFUSE_ID
+    return REFUSE_ID
 
 
 def check_will(broker, conn, fields):
     """QoS, RETAIN and topic of the will. One that the client may not publish is dropped."""
     flags = fields.flags
-    if not flags & _WILL:
+    if not flags & WILL:
         return 0
     buf = fields.buf
     settings = broker.settings
     topic, n = fields.will_topic
     if flags >> 3 & 3 > broker.conns.option(conn, "max_qos", settings.max_qos):
-        return _NO_QOS
-    if flags & _RETAIN and not settings.retain_available:
-        return _NO_RETAIN
+        return NO_QOS
+    if flags & RETAIN_FLAG and not settings.retain_available:
+        return NO_RETAIN
     if n > broker.limits.topic_bytes:
         fields.full = b"topic_bytes for the will"
-        return _REFUSE_TOPIC
+        return REFUSE_TOPIC
     size = fields.will_message[1]
     is_special = buf[topic] == 36 or 0 < settings.message_size_limit < size
     publishing = is_special and ondemand.take("embed.publishing", broker.now)
@@ -261,7 +240,7 @@ def check_will(broker, conn, fields):
         asking = ondemand.take("embed.asking", broker.now)
         forbidden = not asking.may_publish(broker, conn, fields)
     if forbidden:
-        fields.flags &= ~_WILL
+        fields.flags &= ~WILL
     return 0
 
 

@@ -5,11 +5,13 @@
 # appended. readable() bounds the input: a turn reads at most rx_bytes from each client, and no
 # more than there is space for answers, so that no acknowledgement is lost. Owns nothing. Does not
 # allocate; handlers of CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
+from slotmq.constants import (ACCEPTED, BLOCKED, BODY, BYTES_IN, DEBUG, END, ENDING, FIVE, FLAGS,
+    FOR_THIS_PACKET, MALFORMED, NEW, NONE, NOTICE, PACKETS_IN, PACKET_TOO_LARGE, POLICY_DISCONNECT,
+    PROTOCOL, PUBLISH_TYPE, QUOTA, REFUSED, START, TOO_BIG, TOTAL, TYPE, VERIFYING, WAITS, WITH_2)
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import copy, next_packet
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 from slotmq.protocol.acks import (
     handle_disconnect,
     handle_pingreq,
@@ -21,36 +23,8 @@ from slotmq.protocol.acks import (
 )
 from slotmq.protocol.publish import handle_publish
 
-_NONE = const(0xFFFF)
-_TYPE = const(0)
-_FLAGS = const(1)
-_START = const(2)
-_BODY = const(3)
-_END = const(4)
-_TOTAL = const(5)
-_NEW = const(1)
-_PUBLISH_TYPE = const(3)
-_WITH_2 = const(0x540)  # bits of the types whose flags are 2: PUBREL, SUBSCRIBE, UNSUBSCRIBE
-_ENDING = const(3)
-_FIVE = const(4)
-_VERIFYING = const(6)
-_BLOCKED = const(2)
-_MALFORMED = const(2)
-_PROTOCOL = const(3)
-_TOO_BIG = const(4)
-_REFUSED = const(5)
-_POLICY_DISCONNECT = const(6)
-_WAITS = const(14)
-_ACCEPTED = const(15)
-_PACKET_TOO_LARGE = const(0x95)  # reason codes [5.0, 2.4]
-_QUOTA = const(0x97)
-_PACKETS_IN = const(0)
-_BYTES_IN = const(5)
-_NOTICE = const(4)
-_DEBUG = const(64)
-_STRETCH = const(2000)  # bytes of a cut packet for which there is a time limit (net/timers.py)
-_MISSING = const(1000)  # if more bytes of a packet are missing, its bytes count as activity
-_FOR_THIS_PACKET = const(2)  # a value of broker.journal_full
+_STRETCH = 2000  # bytes of a cut packet for which there is a time limit (net/timers.py)
+_MISSING = 1000  # if more bytes of a packet are missing, its bytes count as activity
 
 
 def control(module, broker, conn, pkt, buf):
@@ -62,7 +36,7 @@ def control(module, broker, conn, pkt, buf):
         return ondemand.take(module, broker.now).handle(broker, conn, pkt, buf)
     except MemoryError:
         broker.conns.refused += 1
-        return _refuse(broker, conn, pkt, buf, pkt[_END], _QUOTA, _POLICY_DISCONNECT)
+        return _refuse(broker, conn, pkt, buf, pkt[END], QUOTA, POLICY_DISCONNECT)
     finally:
         heap.drop()
 
@@ -71,11 +45,11 @@ def _refuse(broker, conn, pkt, buf, end, reason, result):
     # For a CONNECT that is too large or finds no heap, of which buf[:end] has come: CONNACK.
     # Version 3 has no return code for one that is too large.
     conns = broker.conns
-    at = pkt[_BODY]
-    if pkt[_TYPE] != 1 or end - at < 7 or conns.state[conn] != _NEW:
+    at = pkt[BODY]
+    if pkt[TYPE] != 1 or end - at < 7 or conns.state[conn] != NEW:
         return result
     is_5 = buf[at + 6] == 5 and broker.five
-    put = conns.reserve(conn, 5) if is_5 or result == _POLICY_DISCONNECT else -1
+    put = conns.reserve(conn, 5) if is_5 or result == POLICY_DISCONNECT else -1
     if put < 0:
         return result
     tx = conns.tx
@@ -86,11 +60,11 @@ def _refuse(broker, conn, pkt, buf, end, reason, result):
     else:
         conns.tx_end[conn] -= 1
         put_u16(tx, put_u16(tx, put, 0x2002), 0x0003)
-    if broker._log_mask & _NOTICE:
+    if broker._log_mask & NOTICE:
         broker.conns.shown = buf
         ondemand.log_event(broker, "refused", conn, reason)
         broker.conns.shown = None
-    return _REFUSED
+    return REFUSED
 
 
 def _connect(broker, conn, pkt, buf):
@@ -121,14 +95,14 @@ def readable(broker, conn):
     """How many bytes may be read from a client now: no more than there is space for answers."""
     conns = broker.conns
     state = conns.state[conn]
-    if state == _ENDING or state == _VERIFYING or conns.chunked_msg[conn] != _NONE:
+    if state == ENDING or state == VERIFYING or conns.chunked_msg[conn] != NONE:
         return 0
     n = conns.tx_limit[conn] - conns.tx_end[conn]
-    if n < conns.tx_bytes >> 1 and conns.out[conn] != _BLOCKED:
+    if n < conns.tx_bytes >> 1 and conns.out[conn] != BLOCKED:
         broker.flush(conn)
         n = conns.tx_limit[conn] - conns.tx_end[conn]
     buffered = conns.buffered[conn]
-    if state == _NEW or state == _FIVE:
+    if state == NEW or state == FIVE:
         n -= conns.tx_bytes >> 1  # the answer to CONNECT or AUTH may be longer than they are
     elif buffered:
         # When the buffered bytes were read, no space was reserved for the answer to them.
@@ -152,12 +126,12 @@ def receive(broker, conn, buf, at, n):
         if at < n:
             _store_partial(broker, conn, buf, at, n)
     buffered = conns.buffered[conn]
-    if buffered < size or broker.pkt[_TOTAL] - buffered > _MISSING:
+    if buffered < size or broker.pkt[TOTAL] - buffered > _MISSING:
         # Activity [3.1.2-24]. Further bytes of a cut packet count only if it is long.
         conns.last_activity[conn] = broker.now
-    if conns.chunked_msg[conn] == _NONE and conns.state[conn] != _ENDING:
+    if conns.chunked_msg[conn] == NONE and conns.state[conn] != ENDING:
         conns.tx_limit[conn] = (conn + 1) * conns.tx_bytes
-    broker.reading = _NONE
+    broker.reading = NONE
     broker.resume(conn)
 
 
@@ -167,9 +141,9 @@ def _handle(broker, conn, buf, at, end, buffered):
     pkt = broker.pkt
     conns = broker.conns
     state = conns.state[conn]
-    if state == _ENDING:
+    if state == ENDING:
         return end
-    if state == _VERIFYING:
+    if state == VERIFYING:
         broker.users.hold(conn, buf, at, end, broker.stats, 0)
         return end
     handlers = _handlers(broker, conn)
@@ -188,7 +162,7 @@ def _handle(broker, conn, buf, at, end, buffered):
             _weigh(broker, n)
         count += 1
         at += n
-        broker.stats[_BYTES_IN] += n
+        broker.stats[BYTES_IN] += n
         # The space that was reserved for the packet in tx is given back: its answer needs it, or
         # the packet itself if its sender is a receiver. Once such a packet had to be queued, no
         # space is given back, so that later ones do not overtake it.
@@ -197,28 +171,28 @@ def _handle(broker, conn, buf, at, end, buffered):
             limit = conns.tx_limit[conn] + n - buffered
         conns.tx_limit[conn] = min(limit, (conn + 1) * conns.tx_bytes)
         buffered = 0
-        if broker.fast_path is None and broker._log_mask & _DEBUG:
+        if broker.fast_path is None and broker._log_mask & DEBUG:
             broker.conns.shown = buf
             ondemand.log_event(broker, "received", conn, pkt)
             broker.conns.shown = None
-        broker.no_commit = pkt[_TYPE] != _PUBLISH_TYPE or pkt[_FLAGS] & 6
-        result = handlers[pkt[_TYPE]](broker, conn, pkt, buf)
+        broker.no_commit = pkt[TYPE] != PUBLISH_TYPE or pkt[FLAGS] & 6
+        result = handlers[pkt[TYPE]](broker, conn, pkt, buf)
         broker.no_commit = 0
-        if broker.journal_full == _FOR_THIS_PACKET:
+        if broker.journal_full == FOR_THIS_PACKET:
             broker.journal_full = broker.subscriptions.journal_full = False
         if result:
-            if result == _WAITS:
+            if result == WAITS:
                 broker.users.hold(conn, buf, at - n, end, broker.stats, n)
                 at = end
                 break
-            if result != _ACCEPTED:
+            if result != ACCEPTED:
                 _end(broker, conn, result, buf, at - n, at)
                 at = end
                 break
             handlers = _handlers(broker, conn)
-        if conns.state[conn] == _ENDING:
+        if conns.state[conn] == ENDING:
             at = end
-    broker.stats[_PACKETS_IN] += count
+    broker.stats[PACKETS_IN] += count
     return at if at == end else _rest(broker, conn, buf, at, end, n, handlers)
 
 
@@ -226,20 +200,20 @@ def _weigh(broker, n):
     # The journal has little space: enough for this packet?
     heap.lift()
     compaction = ondemand.take("journal.compaction", broker.now)
-    compaction.weigh(broker.journal, broker.pkt[_TYPE], n)
+    compaction.weigh(broker.journal, broker.pkt[TYPE], n)
     heap.drop()
 
 
 def _rest(broker, conn, buf, at, end, n, handlers):
     # buf[at:end] is no whole packet: n is what next_packet() said. -> `at` if it may become one;
     # else the connection ends.
-    result = _MALFORMED
+    result = MALFORMED
     if n == 0:
         result = _never(handlers, buf[at], broker.conns.level[conn])
         if not result:
             return at
     if n < -1:
-        result = _refuse(broker, conn, broker.pkt, buf, end, _PACKET_TOO_LARGE, _TOO_BIG)
+        result = _refuse(broker, conn, broker.pkt, buf, end, PACKET_TOO_LARGE, TOO_BIG)
     _end(broker, conn, result, buf, at, end)
     return end
 
@@ -247,8 +221,8 @@ def _rest(broker, conn, buf, at, end, n, handlers):
 def _end(broker, conn, result, buf, at, end):
     # End the connection because of its packet in buf[at:end], which perhaps is cut.
     pkt = broker.pkt
-    pkt[_START] = at
-    pkt[_END] = end
+    pkt[START] = at
+    pkt[END] = end
     broker.conns.shown = buf
     broker.end(conn, result)
     broker.conns.shown = None
@@ -258,19 +232,19 @@ def _never(handlers, first, level):
     # Can no packet with this first byte be right, whatever follows? -> the result, or 0.
     kind = first >> 4
     if handlers[kind] is _NOT:
-        return _PROTOCOL
+        return PROTOCOL
     flags = first & 15
-    if kind == _PUBLISH_TYPE:
+    if kind == PUBLISH_TYPE:
         wrong = flags & 6 == 6 or flags & 14 == 8 and level & 3 != 3
     else:  # the flags of CONNECT depend on its level; in MQTT 3.1 DUP may be set
-        wrong = kind > 1 and flags & (7 if level & 3 == 3 else 15) != (_WITH_2 >> kind & 1) << 1
-    return _MALFORMED if wrong else 0
+        wrong = kind > 1 and flags & (7 if level & 3 == 3 else 15) != (WITH_2 >> kind & 1) << 1
+    return MALFORMED if wrong else 0
 
 
 def _handlers(broker, conn):
     # The handlers for the connection's state.
     conns = broker.conns
-    if conns.state[conn] == _NEW:
+    if conns.state[conn] == NEW:
         return broker.first_handlers
     return broker.five.handlers if conns.level[conn] == 5 else broker.handlers
 
@@ -279,7 +253,7 @@ def _store_partial(broker, conn, buf, at, end):
     # Store the beginning of a cut packet until the rest comes.
     conns = broker.conns
     n = end - at
-    if max(n, broker.pkt[_TOTAL]) > conns.tail_bytes:
+    if max(n, broker.pkt[TOTAL]) > conns.tail_bytes:
         conns.take_reassembly(conn)
     copy(conns.partial, conns.partial_off[conn], buf, at, n)
     conns.buffered[conn] = n
@@ -295,7 +269,7 @@ def _complete(broker, conn, buf, n):
         off = conns.partial_off[conn]
         buffered = conns.buffered[conn]
         size = next_packet(conns.partial, off, off + buffered, broker.pkt)
-        total = broker.pkt[_TOTAL]
+        total = broker.pkt[TOTAL]
         if size < 0:
             break
         if (

@@ -1,38 +1,16 @@
 # open_session.py - the last steps of CONNECT, OPENING: take over the client's older connection,
 # create or resume its session, store its will, send CONNACK; and go_through(), which goes through
 # steps and refuses. See protocol/connect.py. The control plane: may allocate and free.
+from slotmq.constants import (ACCEPTED, CLEAN, CONNACK, CONNECTED, ENDING, FIVE, MALFORMED,
+    MALFORMED_PACKET, NONE, NOTICE, OK, PROTOCOL, QUOTA_CONNECTED, QUOTA_MOST, REFUSED,
+    REFUSE_FULL, REFUSE_ID, REFUSE_QUOTA, TAKEN_OVER, UNDER_WAY, UNKNOWN, WAITS, WILL)
 from slotmq.delivery import lifecycle
 from slotmq.delivery.outgoing import put_ack
 from slotmq.fast import store, unref
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_UNKNOWN = const(0xFFFE)  # of access/owners.py
-_CONNACK = const(0x20)
-_CONNECTED = const(2)
-_ENDING = const(3)
-_FIVE = const(4)
-_OK = const(0)
-_MALFORMED = const(2)
-_PROTOCOL = const(3)
-_REFUSED = const(5)
-_TAKEN_OVER = const(7)
-_WAITS = const(14)
-_ACCEPTED = const(15)
-_NOTICE = const(4)
-_QUOTA_MOST = const(0)
-_QUOTA_CONNECTED = const(2)
-_LATER = const(-1)  # of a step: a password is being computed; below: AUTH was sent
-# Refusals, as in protocol/connect.py
-_MALFORMED_PACKET = const(0x81)
-_REFUSE_ID = const(0x0285)
-_REFUSE_FULL = const(0x0388)
-_REFUSE_QUOTA = const(0x0397)
-_CLEAN = const(2)
-_UNDER_WAY = const(20)  # mosquitto drops more QoS 2 messages, and version 3 has no word for that
-_COUNTED = const(7)  # a level: version 3 with receive_max
-_WILL = const(4)
+_LATER = -1  # of a step: a password is being computed; below: AUTH was sent
+_COUNTED = 7  # a level: version 3 with receive_max
 
 
 def go_through(steps, broker, conn, fields):
@@ -42,8 +20,8 @@ def go_through(steps, broker, conn, fields):
         if refusal > 0:
             return refuse(broker, conn, refusal, fields)
         if refusal:
-            return _WAITS if refusal == _LATER else _OK
-    return _ACCEPTED
+            return WAITS if refusal == _LATER else OK
+    return ACCEPTED
 
 
 def refuse(broker, conn, refusal, fields):
@@ -53,14 +31,14 @@ def refuse(broker, conn, refusal, fields):
     else:
         code = refusal >> 8
         if not code:
-            return _MALFORMED if refusal == _MALFORMED_PACKET else _PROTOCOL
-        put_ack(broker, conn, _CONNACK, code)
-    if broker._log_mask & _NOTICE:
+            return MALFORMED if refusal == MALFORMED_PACKET else PROTOCOL
+        put_ack(broker, conn, CONNACK, code)
+    if broker._log_mask & NOTICE:
         ondemand.log_event(broker, "refused", conn, (code, fields))
-    return _REFUSED
+    return REFUSED
 
 
-def _full(fields, what, refusal=_REFUSE_FULL):
+def _full(fields, what, refusal=REFUSE_FULL):
     # The refusal, if there is too little of something.
     fields.full = what
     return refusal
@@ -73,7 +51,7 @@ def name_client(broker, conn, fields):
     while not fields.name:
         broker.auto_id += 1
         name = b"%s%08x" % (prefix, broker.auto_id)
-        if broker.sessions.find(name, 0, len(name)) == _NONE:
+        if broker.sessions.find(name, 0, len(name)) == NONE:
             fields.name = fields.assigned = name
     return 0
 
@@ -85,7 +63,7 @@ def prepare_answer(broker, conn, fields):
 
 def note_user(broker, conn, fields):
     """The user, for log and hooks."""
-    user = broker._log_mask & _NOTICE and fields.read()
+    user = broker._log_mask & NOTICE and fields.read()
     if getattr(broker._hooks, "with_peer", False):
         user = fields.user or fields.read(fields.user_name)
     source = broker.conns.source[conn]
@@ -98,9 +76,9 @@ def find_session(broker, conn, fields):
     """The session of this client id, which may be that of a bridge."""
     sessions = broker.sessions
     fields.session = session = sessions.find(fields.name, 0, len(fields.name))
-    fields.old = sessions.conn[session] if session != _NONE else _NONE
+    fields.old = sessions.conn[session] if session != NONE else NONE
     bridges = broker.bridges
-    return _REFUSE_ID if bridges and bridges.used(session) and not fields.trusted else 0
+    return REFUSE_ID if bridges and bridges.used(session) and not fields.trusted else 0
 
 
 def check_journal(broker, conn, fields):
@@ -108,9 +86,9 @@ def check_journal(broker, conn, fields):
     if not broker.journal_full:
         return 0
     session = fields.session
-    if fields.flags & _WILL:
+    if fields.flags & WILL:
         broker.messages.refused += 1
-    elif _stays(fields) and (session == _NONE or broker.sessions.clean[session]):
+    elif _stays(fields) and (session == NONE or broker.sessions.clean[session]):
         broker.sessions.refused += 1
     else:
         return 0
@@ -121,9 +99,9 @@ def find_owner(broker, conn, fields):
     """The user that the session belongs to."""
     if broker.owners:
         fields.owner = broker.owners.take(broker, conn, fields)
-        if fields.owner == _NONE:
+        if fields.owner == NONE:
             what = b"users, or client_id_bytes for the name"
-            return _full(fields, what, _REFUSE_QUOTA if fields.v5 else _REFUSE_FULL)
+            return _full(fields, what, REFUSE_QUOTA if fields.v5 else REFUSE_FULL)
     return 0
 
 
@@ -131,11 +109,11 @@ def check_older(broker, conn, fields):
     """May the older connection be taken over? Not by another user; nor may a client of the network
     take over one of the program itself."""
     old = fields.old
-    if old == _NONE or broker.conns.state[old] == _ENDING:
+    if old == NONE or broker.conns.state[old] == ENDING:
         return 0
     is_same = fields.trusted or not broker.conns.is_own(old)
     is_same = is_same and not _is_anothers(broker, broker.conns.session[old], fields)
-    return 0 if is_same else _REFUSE_ID
+    return 0 if is_same else REFUSE_ID
 
 
 def check_space(broker, conn, fields):
@@ -153,7 +131,7 @@ def check_space(broker, conn, fields):
 
 def store_will(broker, conn, fields):
     """The will in a message slot."""
-    if not fields.flags & _WILL:
+    if not fields.flags & WILL:
         return 0
     flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
     if fields.v5:
@@ -161,7 +139,7 @@ def store_will(broker, conn, fields):
     else:
         topic = fields.will_topic + fields.will_message
         msg = store(broker.tables, fields.buf, *topic, flags)
-    if msg == _NONE:
+    if msg == NONE:
         broker.messages.refused += 1
         return _full(fields, b"messages for the will")
     fields.will = msg
@@ -172,18 +150,18 @@ def take_session(broker, conn, fields):
     """Attach the session of the client id, an old one or a new one."""
     sessions = broker.sessions
     refusal = 0
-    if fields.old != _NONE:
+    if fields.old != NONE:
         if sessions.clean[fields.session] and not (_may_come(broker, fields) or _evict(broker)):
             sessions.refused += 1  # no slot for a session that stays in place of a clean one
-            refusal = _REFUSE_QUOTA
+            refusal = REFUSE_QUOTA
         else:  # nothing can refuse it now: end the older connection, publish its will [3.1.4-2]
-            broker.end(fields.old, _TAKEN_OVER)
+            broker.end(fields.old, TAKEN_OVER)
             lifecycle.detach(broker, fields.old)
     if refusal or not _attach(broker, conn, fields):
-        if fields.will != _NONE:
+        if fields.will != NONE:
             unref(broker.tables, fields.will)
         what = b"sessions" if _may_come(broker, fields) else b"persistent sessions"
-        return _full(fields, what, _REFUSE_QUOTA if fields.v5 else _REFUSE_FULL)
+        return _full(fields, what, REFUSE_QUOTA if fields.v5 else REFUSE_FULL)
     return 0
 
 
@@ -191,20 +169,20 @@ def accept(broker, conn, fields):
     """The session is there: CONNACK."""
     session = broker.conns.session[conn]
     broker.sessions.will[session] = fields.will
-    broker.conns.state[conn] = _CONNECTED
+    broker.conns.state[conn] = CONNECTED
     broker.conns.keep_alive_timeout[conn] = fields.keep_alive * 15  # 1.5 times [3.1.2-24]
     if fields.v5:
         if fields.method:
-            broker.conns.state[conn] = _FIVE
+            broker.conns.state[conn] = FIVE
         fields.v5.opened(broker, conn, fields)
     else:
         if broker.five:
             broker.five.packet_max[conn] = 0  # of the client that had this slot before
-            broker.five.opened_3(broker, session, fields.flags & _CLEAN, fields.kind)
+            broker.five.opened_3(broker, session, fields.flags & CLEAN, fields.kind)
             if fields.kind:
                 _bound_window(broker, conn)
-        put_ack(broker, conn, _CONNACK, fields.present << 8 if fields.level > 3 else 0)
-    if broker._log_mask & _NOTICE:
+        put_ack(broker, conn, CONNACK, fields.present << 8 if fields.level > 3 else 0)
+    if broker._log_mask & NOTICE:
         ondemand.log_event(broker, "connected", conn, fields)
     return 0
 
@@ -227,26 +205,26 @@ OPENING = (
 def _bound_window(broker, conn):
     """The connection is that of a bridge of version 3: set its window."""
     window = broker.deliveries.window[0]
-    if window > _UNDER_WAY and not broker.settings.max_inflight_messages:
-        window = _UNDER_WAY
+    if window > UNDER_WAY and not broker.settings.max_inflight_messages:
+        window = UNDER_WAY
         broker.conns.level[conn] = _COUNTED
     broker.five.receive_max[conn] = window
 
 
 def _stays(fields):
     # Does the client ask for a session that outlives its connection?
-    return fields.expiry if fields.v5 else not fields.flags & _CLEAN
+    return fields.expiry if fields.v5 else not fields.flags & CLEAN
 
 
 def _attach(broker, conn, fields):
     # Attach the session of the client id; False: there is no slot for a new one.
     sessions = broker.sessions
     name = fields.name
-    clean = fields.flags & _CLEAN
+    clean = fields.flags & CLEAN
     session = sessions.find(name, 0, len(name))
-    if session == _NONE:
+    if session == NONE:
         session = _new_session(broker, fields)
-        if session == _NONE:
+        if session == NONE:
             return False
     elif clean or _is_anothers(broker, session, fields):
         lifecycle.discard_state(broker, session)
@@ -272,30 +250,30 @@ def _has_space(broker, conn, old):
     most = broker.settings.max_connections
     if most <= 0:
         most = broker.limits.connections
-    there = quotas[conn][_QUOTA_CONNECTED]
-    if old != _NONE:
+    there = quotas[conn][QUOTA_CONNECTED]
+    if old != NONE:
         most += 1
         there -= quotas[old] is quotas[conn]
     if broker.bridges:
         most -= broker.bridges.count()
-    return there < quotas[conn][_QUOTA_MOST] and broker.connected < most
+    return there < quotas[conn][QUOTA_MOST] and broker.connected < most
 
 
 def _is_anothers(broker, session, fields):
     # Does the session belong to another user? Without a recorded user it is the first one's.
     owners = broker.owners
-    return owners and owners.user[session] not in (_UNKNOWN, fields.owner)
+    return owners and owners.user[session] not in (UNKNOWN, fields.owner)
 
 
 def _new_session(broker, fields):
     sessions = broker.sessions
     name = fields.name
-    session = _NONE
+    session = NONE
     if _may_come(broker, fields):
         session = sessions.take(name, 0, len(name))
-    if session == _NONE and _evict(broker):
+    if session == NONE and _evict(broker):
         session = sessions.take(name, 0, len(name))
-    if session == _NONE:
+    if session == NONE:
         sessions.refused += 1
     return session
 
@@ -310,13 +288,13 @@ def _evict(broker):
     # Evict a session without a connection, if the policy allows it.
     sessions = broker.sessions
     policy = broker.settings.when_full["sessions"]
-    oldest = _NONE
+    oldest = NONE
     if policy != "refuse":
         oldest = _oldest_offline(broker, policy != "drop_oldest")
-    if oldest != _NONE:
+    if oldest != NONE:
         sessions.refused += 1
         lifecycle.end_session(broker, oldest)
-    return oldest != _NONE
+    return oldest != NONE
 
 
 def _may_stay(broker):
@@ -335,13 +313,13 @@ def _oldest_offline(broker, empty):
     # The session whose connection ended first, or NONE. empty: among those that have neither a
     # message to deliver nor a QoS 2 id. A bridge's is never evicted.
     sessions = broker.sessions
-    oldest = _NONE
+    oldest = NONE
     for session in range(sessions.slots):
-        if sessions.used(session) and sessions.conn[session] == _NONE:
+        if sessions.used(session) and sessions.conn[session] == NONE:
             if broker.bridges and broker.bridges.used(session):
                 continue
-            if empty and (sessions.head[session] != _NONE or sessions.id_count[session]):
+            if empty and (sessions.head[session] != NONE or sessions.id_count[session]):
                 continue
-            if oldest == _NONE or sessions.left[session] < sessions.left[oldest]:
+            if oldest == NONE or sessions.left[session] < sessions.left[oldest]:
                 oldest = session
     return oldest

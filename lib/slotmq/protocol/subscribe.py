@@ -1,42 +1,22 @@
 # subscribe.py - SUBSCRIBE and UNSUBSCRIBE of version 3 [3.8, 3.10]. The whole packet is checked
 # before anything is changed. Retained messages follow when it has been handled (retain.scan).
 # Owns nothing. Control plane: may allocate and free.
+from slotmq.constants import (BLOCKED, BODY, BRIDGE, END, FAILURE, FILTER_INVALID, FLAGS,
+    MALFORMED, NONE, NOTICE, OK, PACKETS_OUT, POLICY_DISCONNECT, QUOTA, SUBACK, SUBSCRIBE_LOG,
+    SUBSCRIBE_TYPE, TYPE, UNAUTHORIZED, UNSUBACK, UNSUBSCRIBE_LOG)
 from slotmq.delivery import retain
 from slotmq.delivery.encode import length_bytes, put_header, put_u16
 from slotmq.delivery.outgoing import put_ack
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 from slotmq.tables import insertion
 
-_NONE = const(0xFFFF)
-_TYPE = const(0)
-_SUBSCRIBE = const(8)
-_FLAGS = const(1)
-_BODY = const(3)
-_END = const(4)
-_SUBACK = const(0x90)
-_UNSUBACK = const(0xB0)
-_FAILURE = const(0x80)
-# The reasons for it, as in version 5
-_UNAUTHORIZED = const(0x87)
-_FILTER_INVALID = const(0x8F)
-_QUOTA = const(0x97)
-_BLOCKED = const(2)
-_PACKETS_OUT = const(1)
-_OK = const(0)
-_MALFORMED = const(2)
-_POLICY_DISCONNECT = const(6)
-_NOTICE = const(4)
-_BRIDGE = const(2)  # of Subscriptions.kind
-_OF_BRIDGE = const(4 | 8)  # No Local, Retain As Published
-_SUBSCRIBE_LOG = const(16)
-_UNSUBSCRIBE_LOG = const(32)
+_OF_BRIDGE = 4 | 8  # No Local, Retain As Published
 
 
 def handle(broker, conn, pkt, buf):
     """SUBSCRIBE or UNSUBSCRIBE of version 3; a result."""
-    if pkt[_TYPE] == _SUBSCRIBE:
+    if pkt[TYPE] == SUBSCRIBE_TYPE:
         return _handle_subscribe(broker, conn, pkt, buf)
     return _handle_unsubscribe(broker, conn, pkt, buf)
 
@@ -44,55 +24,55 @@ def handle(broker, conn, pkt, buf):
 def _handle_subscribe(broker, conn, pkt, buf):
     count = _check(broker, conn, pkt, buf, 1)
     if count <= 0:
-        return _MALFORMED
+        return MALFORMED
     conns = broker.conns
     at = conns.tx_end[conn]
     size = count + 3 + length_bytes(count + 2)
-    if at + size > (conn + 1) * conns.tx_bytes and conns.out[conn] != _BLOCKED:
+    if at + size > (conn + 1) * conns.tx_bytes and conns.out[conn] != BLOCKED:
         broker.flush(conn)
         at = conns.tx_end[conn]
     if at + size > (conn + 1) * conns.tx_bytes:
-        return _POLICY_DISCONNECT  # more filters than an answer has space for
-    body = pkt[_BODY]
+        return POLICY_DISCONNECT  # more filters than an answer has space for
+    body = pkt[BODY]
     tx = conns.tx
-    put = put_u16(tx, put_header(tx, at, _SUBACK, count + 2), buf[body] << 8 | buf[body + 1])
+    put = put_u16(tx, put_header(tx, at, SUBACK, count + 2), buf[body] << 8 | buf[body + 1])
     body += 2
-    while body < pkt[_END]:
+    while body < pkt[END]:
         n = buf[body] << 8 | buf[body + 1]
         body += 2
         tx[put] = code = add(broker, conns.session[conn], buf, body, n, buf[body + n])
-        if code >= _FAILURE:
+        if code >= FAILURE:
             denied(broker, conn, code, buf, body, n)
-            tx[put] = _FAILURE
+            tx[put] = FAILURE
         put += 1
         body += n + 1
     conns.tx_end[conn] = put
     if conns.out[conn] == 0:
         conns.mark_dirty(conn)
-    broker.stats[_PACKETS_OUT] += 1
-    return _OK
+    broker.stats[PACKETS_OUT] += 1
+    return OK
 
 
 def _handle_unsubscribe(broker, conn, pkt, buf):
     if _check(broker, conn, pkt, buf, 0) <= 0:
-        return _MALFORMED
-    body = pkt[_BODY]
+        return MALFORMED
+    body = pkt[BODY]
     packet_id = buf[body] << 8 | buf[body + 1]
     body += 2
-    while body < pkt[_END]:
+    while body < pkt[END]:
         n = buf[body] << 8 | buf[body + 1]
         _unsubscribe(broker, broker.conns.session[conn], buf, body + 2, n)
         body += n + 2
-    put_ack(broker, conn, _UNSUBACK, packet_id)
-    return _OK
+    put_ack(broker, conn, UNSUBACK, packet_id)
+    return OK
 
 
 def _check(broker, conn, pkt, buf, options):
     # -> the number of filters; -1: something is wrong [3.8.3, 3.10.3]. options: bytes after each
     # filter.
-    at = pkt[_BODY]
-    end = pkt[_END]
-    if pkt[_FLAGS] != 2 and broker.conns.level[conn] & 3 != 3 or at + 2 > end:
+    at = pkt[BODY]
+    end = pkt[END]
+    if pkt[FLAGS] != 2 and broker.conns.level[conn] & 3 != 3 or at + 2 > end:
         return -1
     if buf[at] == 0 == buf[at + 1]:
         return -1
@@ -120,22 +100,22 @@ def add(broker, session, buf, off, n, qos):
     levels = broker.limits.levels
     if n > broker.limits.topic_bytes or n >= levels and filter_ok(buf, off, n) > levels:
         subs.refused += 1
-        return _FILTER_INVALID
+        return FILTER_INVALID
     if not may(broker, session, buf, off, n, qos):
-        return _UNAUTHORIZED
+        return UNAUTHORIZED
     node = insertion.add_node(subs, buf, off, n)
-    if node == _NONE:
-        return _QUOTA
+    if node == NONE:
+        return QUOTA
     sub = insertion.add(subs, broker.sessions, session, node, qos)
-    if sub == _NONE:
-        return _QUOTA
+    if sub == NONE:
+        return QUOTA
     if broker.five:
-        broker.five.options[sub] = _OF_BRIDGE if subs.kind[session] & _BRIDGE else 0
+        broker.five.options[sub] = _OF_BRIDGE if subs.kind[session] & BRIDGE else 0
         broker.five.identifier[sub] = 0
     if broker.retained.blocks or buf[off] == 36:  # else nothing is retained
         retain.start_scan(broker, session, sub)
-    if broker._log_mask & _SUBSCRIBE_LOG:
-        log(broker, _SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
+    if broker._log_mask & SUBSCRIBE_LOG:
+        log(broker, SUBSCRIBE_LOG, session, buf, off, n, " (QoS %d)" % qos)
     return qos
 
 
@@ -153,17 +133,17 @@ def may(broker, session, buf, off, n, qos, share=0):
 def _unsubscribe(broker, session, buf, off, n):
     subs = broker.subscriptions
     node = insertion.find_node(subs, buf, off, n)
-    if node != _NONE:
+    if node != NONE:
         sub = insertion.find(subs, session, node)
-        if sub != _NONE:
+        if sub != NONE:
             subs.remove(broker.sessions, sub)
-    if broker._log_mask & _UNSUBSCRIBE_LOG:
-        log(broker, _UNSUBSCRIBE_LOG, session, buf, off, n, "")
+    if broker._log_mask & UNSUBSCRIBE_LOG:
+        log(broker, UNSUBSCRIBE_LOG, session, buf, off, n, "")
 
 
 def denied(broker, conn, code, buf, off, n):
     """Log a filter that was not granted; code: the reason."""
-    if broker._log_mask & _NOTICE:
+    if broker._log_mask & NOTICE:
         ondemand.log_event(broker, "denied", conn, (bytes(buf[off : off + n]), code))
 
 

@@ -5,18 +5,18 @@ import os
 from binascii import crc32
 from struct import pack, unpack
 
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.constants import REC_SEQ
+from slotmq.platform.runtime import MICROPYTHON
 
 if MICROPYTHON:
     private = open
 else:
     from slotmq.platform.filesystem_cpython import private
 
-SEGMENT_HEAD = const(32)  # bytes before the first record
+SEGMENT_HEAD = 32  # bytes before the first record
 IDENTITY = "ring"  # the file with the board's id and the number of its last start
 _MAGIC = b"SLMR\x01\0"
-_SEQ = const(4)  # an index of the Recorder's state
-_DIGITS = const(8)  # of a segment's name
+_DIGITS = 8  # of a segment's name
 _SUFFIX = ".seg"
 
 
@@ -57,7 +57,7 @@ def begin(rec, segment):
     close(rec)
     rec.written = rec.synced = 0
     board, size = rec.board, rec.size >> 8
-    head = _MAGIC + pack("<H8sIII", size, board, rec.boot, segment, rec.o[_SEQ])
+    head = _MAGIC + pack("<H8sIII", size, board, rec.boot, segment, rec.o[REC_SEQ])
     rec.file = private(path(rec, segment), "wb")
     rec.segment = rec.newest = segment
     return head + pack("<I", crc32(head))

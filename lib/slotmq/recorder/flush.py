@@ -3,17 +3,15 @@
 # its own, since it is loaded only if the heap is large. Allocates, with the heap lock lifted.
 import os
 
+from slotmq.constants import ENOENT, NEVER
 from slotmq.platform import heap
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 from slotmq.recorder import files
 from slotmq.recorder.writer import Recorder
 
-_ENOENT = const(2)
-_NEVER = const(0x3FFFFFFF)
-
 
 class SyncingRecorder(Recorder):
-    unsynced = _NEVER  # the first segment that may not be synced yet; set when the recorder begins
+    unsynced = NEVER  # the first segment that may not be synced yet; set when the recorder begins
 
     def flush(self):
         """Sync finished segments, then flush the current one; False: that failed."""
@@ -37,5 +35,5 @@ def _sync(rec):
                 if not MICROPYTHON:
                     os.fsync(file.fileno())
         except OSError as error:
-            if error.args[0] != _ENOENT:  # else it has been overwritten
+            if error.args[0] != ENOENT:  # else it has been overwritten
                 raise

@@ -4,40 +4,22 @@
 # interceptors.py declares which functions it replaces. Owns when a flush is due.
 # recorder/segments.py writes events, recorder/remote.py answers over MQTT. Does not allocate in
 # the steady state.
+from slotmq.constants import (ACCEPTED, BODY, END, ENDING, FLAGS, NONE, PACKET_ID, PAYLOAD,
+    PUBLISH_TYPE, REC_BEGAN, REC_BLOCK, REC_CLIENT, REC_FILL, REC_SEQ, REC_SKIP, REC_TICKS, TOPIC,
+    TOPIC_LEN, TYPE)
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import fast_path, next_packet
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 from slotmq.protocol.publish import is_wanted
 
-_NONE = const(0xFFFF)
-_PUBLISH_TYPE = const(3)
-_TYPE = const(0)
-_BODY = const(3)
-_FLAGS = const(1)
-_END = const(4)
-_ENDING = const(3)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PAYLOAD = const(9)
-_ACCEPTED = const(15)
-# Indexes of the Recorder's state
-_FILL = const(0)
-_BLOCK = const(1)
-_SEQ = const(4)
-_TICKS = const(5)
-_CLIENT = const(8)
-_BEGAN = const(17)
-_SKIP = const(18)
-_ORIGIN_FLAG = const(16)
+_ORIGIN_FLAG = 16
 _ORIGIN = b"\0\x0dslotmq-origin\0\x20"
-_FORMAT = const(1)  # Payload Format Indicator: one byte; the others have a length first
-_USER_PROPERTY = const(0x26)
-_EACH = const(10)
-_LOOK_AGAIN = const(6)  # tenths of a second; plus the longest turn, less than a second
-_PACKET_ID = const(6)
-_HEAP = const(600)  # tenths of a second between two looks at it
-_TIME_EVERY = const(2592000)  # 3 days; the ticks wrap after some four times that
+_PAYLOAD_FORMAT = 1  # Payload Format Indicator: one byte; the others have a length first
+_USER_PROPERTY = 0x26
+_EACH = 10
+_LOOK_AGAIN = 6  # tenths of a second; plus the longest turn, less than a second
+_HEAP = 600  # tenths of a second between two looks at it
+_TIME_EVERY = 2592000  # 3 days; the ticks wrap after some four times that
 
 
 class RecordInterceptor:
@@ -52,7 +34,7 @@ class RecordInterceptor:
         self.interval = (flush_s - 1) * _EACH
         self.due = self.flushed = self.time_at = broker.now  # tenths of a second
         self.ticks_ms = broker.loop.ticks_ms
-        self.o[_BEGAN] = self.ticks_ms()
+        self.o[REC_BEGAN] = self.ticks_ms()
         # The functions that it wraps; interceptors.py sets them
         self.inner_first = self.inner_handlers = self.inner_handlers5 = None
         self.inner_finish_turn = self.inner_close = None
@@ -69,7 +51,7 @@ class RecordInterceptor:
 
     def clock(self):
         """Set the time of the records that follow."""
-        self.o[_TICKS] = (self.ticks_ms() - self.o[_BEGAN]) & 0x3FFFFFFF
+        self.o[REC_TICKS] = (self.ticks_ms() - self.o[REC_BEGAN]) & 0x3FFFFFFF
         self.rec.now = self.broker.now
 
     # Messages
@@ -78,7 +60,7 @@ class RecordInterceptor:
         """Call the fast path, and record what it has handled: of version 5 no properties."""
         stop = fast_path(columns, conn, buf, at, end)
         if stop != at:
-            self.o[_SKIP] = 1 if self.broker.conns.level[conn] == 5 else 0
+            self.o[REC_SKIP] = 1 if self.broker.conns.level[conn] == 5 else 0
             at = self.add_all(self.ticks_ms(), conn, self.o, self.topics, buf, at, stop)
             if at < stop:
                 self._rest(conn, buf, at, stop)
@@ -89,17 +71,17 @@ class RecordInterceptor:
         o = self.o
         pkt = self.broker.pkt
         while at < end:
-            if o[_FILL] >= o[_BLOCK]:
+            if o[REC_FILL] >= o[REC_BLOCK]:
                 self.rec.settle()
             done = self.add_all(self.ticks_ms(), conn, o, self.topics, buf, at, end)
             if done == at:
                 done += next_packet(buf, at, end, pkt)
-                self._packet(conn, o[_CLIENT], pkt, buf, pkt[_PAYLOAD] + o[_SKIP])
+                self._packet(conn, o[REC_CLIENT], pkt, buf, pkt[PAYLOAD] + o[REC_SKIP])
             at = done
 
     def _packet(self, conn, client, pkt, buf, at):
-        size = pkt[_END] - at
-        self._message(conn, client, pkt[_FLAGS], buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, at, size)
+        size = pkt[END] - at
+        self._message(conn, client, pkt[FLAGS], buf, pkt[TOPIC], pkt[TOPIC_LEN], buf, at, size)
 
     def _message(self, conn, client, flags, name, topic, n, buf, at, size):
         # Records a message that was handled. flags: those of the packet, and _ORIGIN_FLAG
@@ -121,22 +103,22 @@ class RecordInterceptor:
     def publish(self, broker, conn, pkt, buf):
         """PUBLISH: call the handler, then record the message."""
         client = broker.conns.session[conn]
-        flags = pkt[_FLAGS]
+        flags = pkt[FLAGS]
         is_5 = broker.conns.level[conn] == 5
         # If its id is in the receive list, it is acknowledged again, but is no new message.
-        is_new = not flags & 4 or broker.sessions.find_received(client, pkt[_PACKET_ID]) < 0
+        is_new = not flags & 4 or broker.sessions.find_received(client, pkt[PACKET_ID]) < 0
         hook = broker.may_publish
         if hook:
             self.answer = None
             broker.may_publish = self.may_publish_once
         try:
             handlers = self.inner_handlers5 if is_5 else self.inner_handlers
-            result = handlers[_PUBLISH_TYPE](broker, conn, pkt, buf)
+            result = handlers[PUBLISH_TYPE](broker, conn, pkt, buf)
             if not result and is_new:
                 if is_5:
                     self._packet5(conn, client, flags)
                 else:
-                    self._packet(conn, client, pkt, buf, pkt[_PAYLOAD])
+                    self._packet(conn, client, pkt, buf, pkt[PAYLOAD])
         finally:
             broker.may_publish = hook
         return result
@@ -167,7 +149,7 @@ class RecordInterceptor:
                 if buf.find(_ORIGIN, at, at + 17) == at:
                     break
                 at += 2 + (buf[at] << 8 | buf[at + 1])
-            at += 1 if n == _FORMAT else 2 + (buf[at] << 8 | buf[at + 1])
+            at += 1 if n == _PAYLOAD_FORMAT else 2 + (buf[at] << 8 | buf[at + 1])
         for i in range(32 if at < end else 0):
             n = buf[at + 17 + i]
             n = (n & 31 or 9) + 9 if n >> 6 == 1 else n - 48 if n < 58 else 16
@@ -196,9 +178,9 @@ class RecordInterceptor:
 
     def connect(self, broker, conn, pkt, buf):
         """CONNECT, and AUTH before it is accepted."""
-        result = self.inner_first[pkt[_TYPE]](broker, conn, pkt, buf)
+        result = self.inner_first[pkt[TYPE]](broker, conn, pkt, buf)
         session = broker.conns.session[conn]
-        if result == _ACCEPTED and session != _NONE:
+        if result == ACCEPTED and session != NONE:
             self.rec.defined[1][session] = 0  # the slot may have another client id now
             if self.inner_end:
                 level = broker.conns.level[conn]
@@ -215,21 +197,21 @@ class RecordInterceptor:
         try:
             getattr(ondemand.take("recorder.segments", self.broker.now), what)(self, conn, about)
         except MemoryError:
-            self.rec.o[_SEQ] += 1
+            self.rec.o[REC_SEQ] += 1
         heap.drop()
 
     def end(self, conn, reason):
         """Broker.end(): a connection ends, and why."""
         conns = self.broker.conns
-        if conns.session[conn] != _NONE and conns.state[conn] != _ENDING:
+        if conns.session[conn] != NONE and conns.state[conn] != ENDING:
             self.record_event("ended", conn, reason)
         self.inner_end(conn, reason)
 
     def subscribe(self, broker, conn, pkt, buf):
         """SUBSCRIBE and UNSUBSCRIBE."""
-        kind = pkt[_TYPE]
-        at = pkt[_BODY] + 2
-        end = pkt[_END]
+        kind = pkt[TYPE]
+        at = pkt[BODY] + 2
+        end = pkt[END]
         is_5 = broker.conns.level[conn] == 5
         handlers = self.inner_handlers5 if is_5 else self.inner_handlers
         result = handlers[kind](broker, conn, pkt, buf)
@@ -272,7 +254,7 @@ class RecordInterceptor:
             return
         self.flushed = now
         rec = self.rec
-        if self.o[_FILL] != rec.done or rec.written != rec.synced:
+        if self.o[REC_FILL] != rec.done or rec.written != rec.synced:
             rec.flush()
         if self.remote and not rec.head_is_current:
             heap.lift()

@@ -6,29 +6,23 @@ import binascii
 import json
 from struct import pack
 
+from slotmq.constants import NONE, PACKET_MAX, REC_SEQ, ROW, U32_MOST, WARNING
 from slotmq.delivery import retain
 from slotmq.platform import log, ondemand
-from slotmq.platform.runtime import const
 from slotmq.recorder import files
 from slotmq.recorder.wall_clock import anchor
 
-_NONE = const(0xFFFF)
-_SEQ = const(4)
-_ROW = const(4)  # in dirty of a retained message: the journal has a row of the slot
-_U32_MOST = 0xFFFFFFFF  # as a length: there is no such segment
-_WARNING = const(2)
-_PACKET_MAX = const(10)
 _STATE = b"""\
 {"board":"%s","boot":%d,"first":%d,"segment":%d,"length":%d,"next":%d,"size":%d}"""
 _ASKED = b"segment", b"offset", b"length"
 _TIME = b"$SLOTMQ/time"
-_BY_MESSAGE = const(2)  # qualities of an anchor
+_BY_MESSAGE = 2  # qualities of an anchor
 _QUALITIES = {"harvester": 3, "ntp": 4}
-_OLDEST = const(1600000000)  # seconds: an earlier time is refused
-_ANSWER_HEAD = const(12)
-_AROUND = const(7)  # the most bytes of PUBLISH beside topic and payload
-_ANSWER_MOST = const(1024)  # the heap contains an answer four times for a moment
-_FROM_COMPUTERS = const(16384)
+_OLDEST = 1600000000  # seconds: an earlier time is refused
+_ANSWER_HEAD = 12
+_AROUND = 7  # the most bytes of PUBLISH beside topic and payload
+_ANSWER_MOST = 1024  # the heap contains an answer four times for a moment
+_FROM_COMPUTERS = 16384
 
 
 def publish(record, topic, payload, qos, retain):
@@ -37,9 +31,9 @@ def publish(record, topic, payload, qos, retain):
     name = topic.encode() if isinstance(topic, str) else topic
     data = payload.encode() if isinstance(payload, str) else payload
     flags = qos | (4 if retain else 0)
-    record.rec.message(_NONE, name, 0, len(name), flags, data, 0, len(data))
+    record.rec.message(NONE, name, 0, len(name), flags, data, 0, len(data))
     if name == _TIME:
-        _obey(record, _NONE, name, data)
+        _obey(record, NONE, name, data)
     return is_done
 
 
@@ -59,8 +53,8 @@ def _obey(record, session, name, payload):
         raise
     except Exception:  # whatever a client sends must not end the broker
         broker = record.broker
-        if ondemand.take("platform.said", broker.now).may(broker, _WARNING, b"%d" % session, name):
-            log.write(_WARNING, "The recorder: %r: not understood." % str(name, "utf-8"))
+        if ondemand.take("platform.said", broker.now).may(broker, WARNING, b"%d" % session, name):
+            log.write(WARNING, "The recorder: %r: not understood." % str(name, "utf-8"))
 
 
 def _publishing(record):
@@ -85,7 +79,7 @@ def _publish_head(record):
         rec.first,
         rec.newest,
         files.length(rec, rec.newest),
-        rec.o[_SEQ],
+        rec.o[REC_SEQ],
         rec.size,
     )
     name = _topic(record, b"head")
@@ -97,7 +91,7 @@ def _publish_head(record):
     broker.retained.refused, broker.messages.refused = refused
     if broker.journal:
         _leave_out(broker, name)
-    rec.head_is_current = is_sent and broker.retained.find(name, 0, len(name)) != _NONE
+    rec.head_is_current = is_sent and broker.retained.find(name, 0, len(name)) != NONE
 
 
 # Each start publishes its own head, so it need not be in the journal, where it would cost a commit
@@ -109,15 +103,15 @@ def _take_out(broker, name):
     # only then.
     retained = broker.retained
     slot = retained.find(name, 0, len(name))
-    if slot != _NONE and retained.dirty[slot] & _ROW:
-        retain.set_message(broker, name, 0, len(name), _NONE)
+    if slot != NONE and retained.dirty[slot] & ROW:
+        retain.set_message(broker, name, 0, len(name), NONE)
         broker.journal.commit()
 
 
 def _leave_out(broker, name):
     retained = broker.retained
     slot = retained.find(name, 0, len(name))
-    if slot != _NONE and not retained.dirty[slot] & _ROW:
+    if slot != NONE and not retained.dirty[slot] & ROW:
         retained.dirty[slot] = 0
 
 
@@ -130,19 +124,19 @@ def _answer(record, session, payload):
     asked = json.loads(payload)
     segment, at, n = [int(asked[str(key, "utf-8")]) for key in _ASKED]
     reply = asked["reply"]
-    fits = 0 <= min(segment, at, n) and max(segment, at) <= _U32_MOST
+    fits = 0 <= min(segment, at, n) and max(segment, at) <= U32_MOST
     if not fits or not isinstance(reply, str) or reply[:1] == "$":
         raise ValueError
     reply = reply.encode()
     acl = broker.acl
-    if acl and session != _NONE and not acl.may_write(session, reply, 0, len(reply)):
+    if acl and session != NONE and not acl.may_write(session, reply, 0, len(reply)):
         raise ValueError  # it may not have the broker publish what it may not publish itself
     length = files.length(record.rec, segment)
     data = b""
     if length < 0:
-        length = _U32_MOST
+        length = U32_MOST
     elif at < length:
-        most = broker.pkt[_PACKET_MAX] - _AROUND - len(reply) - _ANSWER_HEAD
+        most = broker.pkt[PACKET_MAX] - _AROUND - len(reply) - _ANSWER_HEAD
         most = min(most, _ANSWER_MOST if ondemand.IS_SMALL else _FROM_COMPUTERS)
         data = files.read(record.rec, segment, at, max(0, min(n, length - at, most)))
     head = pack("<III", segment, at, length)
@@ -158,7 +152,7 @@ def _set_time(record, payload):
     seconds, ms = int(seconds), int((fraction + "000")[:3])
     error = int(words[1]) if len(words) > 1 else 1000
     quality = _QUALITIES[words[2]] if len(words) > 2 else _BY_MESSAGE
-    fits = _OLDEST < seconds <= _U32_MOST and 0 <= error <= _U32_MOST
+    fits = _OLDEST < seconds <= U32_MOST and 0 <= error <= U32_MOST
     if not fits or ms < 0 or len(words) > 3:
         raise ValueError
     record.clock()

@@ -4,47 +4,34 @@
 import gc
 from struct import pack
 
+from slotmq.constants import (EXTRA, NEVER, NONE, REC_CLIENT, REC_FILL, REC_SEQ, REC_SPACE,
+    REC_THIS, STOPPING, SUBSCRIBE_TYPE, TAKEN_OVER, UNWANTED, WARNING)
 from slotmq.platform import log, ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 from slotmq.recorder import files
 from slotmq.recorder.files import SEGMENT_HEAD
 from slotmq.recorder.wall_clock import write_time
 from slotmq.recorder.writer import STOPPED
 
-_NONE = const(0xFFFF)
-_TOLD = const(2)  # in is_full: the log has a line of it
-_TOLD_NOTHING = const(4)  # the same, since nothing is written
-_WARNING = const(2)
-_FILL = const(0)
-_SEQ = const(4)
-_SPACE = const(7)
-_CLIENT = const(8)
-_EVENT = const(3)
-_THIS = const(15)
-_UNWANTED = const(1)  # in defined, see recorder/writer.py
-_EXTRA = const(8)  # of a message: it has properties
-_GOODBYE = const(1)  # reasons
-_TAKEN_OVER = const(7)
-_STOPPING = const(10)
-_CONNECTED = const(2)  # events
-_DISCONNECTED = const(3)
-_WILL = const(4)
-_TAKEOVER = const(5)
-_TABLE_FULL = const(7)
-_LOW = const(8)
-_TIME_PASSES = const(10)
-_STEP = const(1024)  # the heap must be lower by so many bytes for another event
-_GAP = const(5)
-_SUBSCRIBE = const(8)  # the packet
-_SUBSCRIBED = const(0x603)  # EVENT, with its flags from bit 8 on
-_UNSUBSCRIBED = const(0x903)
-_NEVER = const(0x3FFFFFFF)
-_GAP_BYTES = const(36)
-_OVERWRITTEN = const(1)
-_STOPPED_FOR = const(600)  # tenths of a second, between two looks for space in a full ring
+_TOLD = 2  # in is_full: the log has a line of it
+_TOLD_NOTHING = 4  # the same, since nothing is written
+_EVENT = 3
+_GOODBYE = 1  # reasons
+_IS_CONNECTED = 2  # events
+_IS_DISCONNECTED, _IS_WILL, _TAKEOVER = range(3, 6)
+_TABLE_FULL = 7
+_LOW = 8
+_TIME_PASSES = 10
+_STEP = 1024  # the heap must be lower by so many bytes for another event
+_GAP = 5
+_SUBSCRIBED = 0x603  # EVENT, with its flags from bit 8 on
+_UNSUBSCRIBED = 0x903
+_GAP_BYTES = 36
+_OVERWRITTEN = 1
+_STOPPED_FOR = 600  # tenths of a second, between two looks for space in a full ring
 _NO_SEGMENT = 0xFFFFFFFF
 _TO_THE_END = 0xFFFFFFFF  # an unknown number of records
-_MOST_SEQ = const(0x3FF00000)  # beyond it, a segment could need numbers that take heap
+_MOST_SEQ = 0x3FF00000  # beyond it, a segment could need numbers that take heap
 
 
 def next_segment(rec, need):
@@ -67,7 +54,7 @@ def next_segment(rec, need):
     except OSError as error:
         rec.failed(error)
         return False
-    return rec.o[_SPACE] >= need  # else many GAPs have taken its space
+    return rec.o[REC_SPACE] >= need  # else many GAPs have taken its space
 
 
 def _lower(rec, there):
@@ -86,7 +73,7 @@ def _lower(rec, there):
             text = "Recording: the file system is full before the ring's %d segments are." % n
         rec.most = min(n, rec.most)
     if not is_told:
-        log.write(_WARNING, text)
+        log.write(WARNING, text)
 
 
 def _forget_written_gaps(rec):
@@ -99,32 +86,32 @@ def begin(rec):
     """Open the next segment, and record what was lost."""
     o = rec.o
     first = _first_lost(rec)
-    if o[_SEQ] >= _MOST_SEQ:
+    if o[REC_SEQ] >= _MOST_SEQ:
         first = _next_boot(rec, first)
     rec.out[:SEGMENT_HEAD] = files.begin(rec, max(rec.newest, rec.segment) + 1)
     # The new GAP includes those of a segment that failed before its first block.
     rec.gaps = [lost for lost in rec.gaps if lost[0] == _OVERWRITTEN or lost[1] != rec.boot]
-    if o[_SEQ] > first:
-        rec.lost += o[_SEQ] - first
-        rec.gaps.append((rec.gap, rec.boot, first, o[_SEQ] - first, _NO_SEGMENT))
+    if o[REC_SEQ] > first:
+        rec.lost += o[REC_SEQ] - first
+        rec.gaps.append((rec.gap, rec.boot, first, o[REC_SEQ] - first, _NO_SEGMENT))
     rec.gap = 0
     rec.lost_from = first
-    o[_FILL] = SEGMENT_HEAD
+    o[REC_FILL] = SEGMENT_HEAD
     rec.done = 0
-    o[_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
-    o[_THIS] += 1  # no id is defined in the new segment
-    if o[_THIS] > 255:
-        o[_THIS] = _UNWANTED + 1
+    o[REC_SPACE] = rec.size - SEGMENT_HEAD - (_GAP_BYTES if rec.stops else 0)
+    o[REC_THIS] += 1  # no id is defined in the new segment
+    if o[REC_THIS] > 255:
+        o[REC_THIS] = UNWANTED + 1
         for defined in rec.defined:
             for i in range(len(defined)):
-                defined[i] = defined[i] == _UNWANTED
+                defined[i] = defined[i] == UNWANTED
     rec.is_open = True
-    client = o[_CLIENT]
-    o[_CLIENT] = _NONE
+    client = o[REC_CLIENT]
+    o[REC_CLIENT] = NONE
     for lost in rec.gaps:
         gap(rec, *lost)
     write_time(rec)
-    o[_CLIENT] = client
+    o[REC_CLIENT] = client
     rec.head_is_current = False
 
 
@@ -132,10 +119,10 @@ def _next_boot(rec, first):
     # All seq numbers of this boot are used: go on as after a start. -> the first seq
     files.keep(rec.folder, rec.board, rec.boot + 1)
     _forget_written_gaps(rec)
-    if rec.o[_SEQ] > first:
-        rec.gaps.append((rec.gap, rec.boot, first, rec.o[_SEQ] - first, _NO_SEGMENT))
+    if rec.o[REC_SEQ] > first:
+        rec.gaps.append((rec.gap, rec.boot, first, rec.o[REC_SEQ] - first, _NO_SEGMENT))
     rec.boot += 1
-    rec.gap = rec.lost_from = rec.o[_SEQ] = 0
+    rec.gap = rec.lost_from = rec.o[REC_SEQ] = 0
     return 0
 
 
@@ -154,7 +141,7 @@ def finish(rec):
         if not (rec.flush() if ondemand.IS_SMALL else rec.settle(True)):
             return False
         rec.is_open = False
-        rec.o[_SPACE] = 0
+        rec.o[REC_SPACE] = 0
         files.close(rec)
     return True
 
@@ -162,26 +149,26 @@ def finish(rec):
 def _stop(rec):
     # The ring is full: the last segment has space reserved for the GAP that says so.
     if rec.is_open:
-        seq = rec.o[_SEQ]
-        rec.o[_SPACE] += _GAP_BYTES
-        client = rec.o[_CLIENT]
-        rec.o[_CLIENT] = _NONE
+        seq = rec.o[REC_SEQ]
+        rec.o[REC_SPACE] += _GAP_BYTES
+        client = rec.o[REC_CLIENT]
+        rec.o[REC_CLIENT] = NONE
         gap(rec, STOPPED, rec.boot, seq + 1, _TO_THE_END, _NO_SEGMENT)
-        rec.o[_CLIENT] = client
+        rec.o[REC_CLIENT] = client
         finish(rec)
-    if rec.gap and rec.o[_SEQ] >= _MOST_SEQ:
+    if rec.gap and rec.o[REC_SEQ] >= _MOST_SEQ:
         _next_boot(rec, rec.lost_from)
     if not rec.gap:
         rec.gap = STOPPED
-        rec.lost_from = rec.o[_SEQ]
-    rec.o[_SPACE] = 0
+        rec.lost_from = rec.o[REC_SEQ]
+    rec.o[REC_SPACE] = 0
     rec.retry_at = rec.now + _STOPPED_FOR
 
 
 def _first_lost(rec):
     # The first seq that no segment has; in one that failed, the first after its whole records.
     if not rec.gap:
-        return rec.o[_SEQ]
+        return rec.o[REC_SEQ]
     if rec.gap != STOPPED and rec.segment >= 0:
         head = files.header(rec, rec.segment)
         if head and head[0] == rec.boot:
@@ -206,12 +193,12 @@ def _overwritten(rec, there):
 
 def gap(rec, reason, boot, seq, count, segment):
     """Write a GAP: records were lost."""
-    rec.put(_GAP | reason << 8, _NONE, pack("<IIII", boot, seq, count, segment), 0, 16)
+    rec.put(_GAP | reason << 8, NONE, pack("<IIII", boot, seq, count, segment), 0, 16)
 
 
-def event(rec, code, detail, client=_NONE, topic=_NONE):
+def event(rec, code, detail, client=NONE, topic=NONE):
     """Write an EVENT."""
-    rec.o[_CLIENT] = client
+    rec.o[REC_CLIENT] = client
     rec.put(_EVENT | code << 8, topic, detail, 0, len(detail))
 
 
@@ -223,7 +210,7 @@ def note_boots(rec, boot):
 
 def time(record, _conn, _now):
     """Called every three days: write the time, so that a reader sees each wrap of the ticks."""
-    record.rec.o[_CLIENT] = _NONE
+    record.rec.o[REC_CLIENT] = NONE
     write_time(record.rec)
     if not record.rec.wall:
         event(record.rec, _TIME_PASSES, b"")
@@ -234,7 +221,7 @@ def time(record, _conn, _now):
 
 def connected(record, conn, level):
     """A client is connected."""
-    event(record.rec, _CONNECTED, bytes((level,)), record.broker.conns.session[conn])
+    event(record.rec, _IS_CONNECTED, bytes((level,)), record.broker.conns.session[conn])
 
 
 def ended(record, conn, reason):
@@ -242,11 +229,11 @@ def ended(record, conn, reason):
     rec = record.rec
     sessions = record.broker.sessions
     session = record.broker.conns.session[conn]
-    event(rec, _DISCONNECTED, bytes((reason,)), session)
-    if reason == _TAKEN_OVER:
+    event(rec, _IS_DISCONNECTED, bytes((reason,)), session)
+    if reason == TAKEN_OVER:
         event(rec, _TAKEOVER, b"", session)
-    if reason != _GOODBYE and reason != _STOPPING and sessions.will[session] != _NONE:
-        event(rec, _WILL, b"", session)
+    if reason != _GOODBYE and reason != STOPPING and sessions.will[session] != NONE:
+        event(rec, _IS_WILL, b"", session)
 
 
 def subscribe(record, conn, kind):
@@ -265,9 +252,9 @@ def subscribe(record, conn, kind):
         at += n
     while at + 2 <= end:
         n = buf[at] << 8 | buf[at + 1]
-        rec.o[_CLIENT] = broker.conns.session[conn]
-        rec.put(_SUBSCRIBED if kind == _SUBSCRIBE else _UNSUBSCRIBED, _NONE, buf, at + 2, n)
-        at += 2 + n + (1 if kind == _SUBSCRIBE else 0)
+        rec.o[REC_CLIENT] = broker.conns.session[conn]
+        rec.put(_SUBSCRIBED if kind == SUBSCRIBE_TYPE else _UNSUBSCRIBED, NONE, buf, at + 2, n)
+        at += 2 + n + (1 if kind == SUBSCRIBE_TYPE else 0)
 
 
 def will(record, msg, session):
@@ -278,7 +265,7 @@ def will(record, msg, session):
     messages.read_topic(msg, name, 0)
     messages.arena.move(messages.first[msg], 2 + len(name), data, 0, len(data), 1)
     flags = messages.flags[msg]
-    at = record.broker.five.props[msg] if flags & _EXTRA else 0
+    at = record.broker.five.props[msg] if flags & EXTRA else 0
     flags = flags >> 1 & 3 | (flags & 1) << 2
     record.rec.message(session, name, 0, len(name), flags, data, at, len(data) - at)
 
@@ -288,8 +275,8 @@ def close(rec):
     rec.flush()
     files.close(rec)
     rec.is_open = False
-    rec.o[_SPACE] = 0
-    rec.retry_at = _NEVER
+    rec.o[REC_SPACE] = 0
+    rec.retry_at = NEVER
 
 
 # Full tables

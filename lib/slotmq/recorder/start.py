@@ -8,10 +8,11 @@ from binascii import crc32
 from struct import unpack
 
 from slotmq.config.settings import ConfError
+from slotmq.constants import CLOCK_IS_SET, FAILED, INFO, NEVER, WARNING, YEAR_2000
 from slotmq.fast import filter_ok
 from slotmq.platform import log, ondemand
 from slotmq.platform.ondemand import borrow
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 from slotmq.recorder import files
 from slotmq.recorder.files import IDENTITY
 from slotmq.recorder.interceptor import RecordInterceptor
@@ -28,18 +29,12 @@ DEFAULTS = {
     "record_events": True,
     "remote_admin": False,  # may clients fetch segments and tell the time?
 }
-_INFO = const(8)
-_WARNING = const(2)
-_BOOT = const(1)
-_EEXIST = const(17)
-_FAILED = const(3)  # as in recorder/writer.py
+_BOOT = 1
+_EEXIST = 17
 _NO_SPACE = (28, 122)  # ENOSPC, EDQUOT
-_YEAR_2000 = const(946684800)  # where the clocks of most boards begin
-_CLOCK_IS_SET = const(1700000000)
-_RTC = const(1)
-_RTC_ERROR = const(60000)  # ms
-_NEVER = const(0x3FFFFFFF)
-_COMPUTERS = const(8)  # sizes are 2 ** 8 times larger on a computer: it writes 100 MB a second
+_RTC = 1
+_RTC_ERROR = 60000  # ms
+_COMPUTERS = 8  # sizes are 2 ** 8 times larger on a computer: it writes 100 MB a second
 
 
 def make(app):
@@ -117,7 +112,7 @@ def _made(broker, settings, location):
     interceptors.recorder(broker, interceptor)
     if _setting(settings, "record_events"):
         interceptors.record_events(broker, interceptor)
-    rec.retry_at = _NEVER
+    rec.retry_at = NEVER
     if ondemand.IS_SMALL:
         for made in (rec, interceptor, rec.topics, broker.messages.arena):
             type(made).__init__ = None
@@ -145,16 +140,16 @@ def _begin(rec):
     control.event(rec, _BOOT, bytes((_cause(),)))
     seconds = time.time()
     if time.gmtime(0)[0] == 2000:
-        seconds += _YEAR_2000
-    if seconds > _CLOCK_IS_SET:
+        seconds += YEAR_2000
+    if seconds > CLOCK_IS_SET:
         whole = int(seconds)
         anchor(rec, _RTC, whole, int((seconds - whole) * 1000), _RTC_ERROR)
     if rec.is_open:
-        log.write(_INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
-    elif rec.gap == _FAILED:
-        log.write(_WARNING, "Recording: nothing, there is no space to write; it is tried again.")
+        log.write(INFO, "Recording: boot %d, segment %08x." % (rec.boot, rec.segment))
+    elif rec.gap == FAILED:
+        log.write(WARNING, "Recording: nothing, there is no space to write; it is tried again.")
     else:
-        log.write(_WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
+        log.write(WARNING, "Recording: nothing, the ring of %d segments is full." % len(there))
     if ondemand.IS_SMALL:
         ondemand.forget_all()
     else:

@@ -11,36 +11,22 @@
 # loss.
 import os
 
+from slotmq.constants import (ENOSPC, FAILED, MOST_BYTES, NONE, OF_MESSAGE, REC_BEFORE, REC_BLOCK,
+    REC_CLIENT, REC_FILL, REC_LENGTH, REC_SEQ, REC_SIZE, REC_SPACE, REC_THIS, REC_TOPIC_ID, SOON,
+    UNWANTED)
 from slotmq.fast import Names, copy, topic_matches
 from slotmq.fast.record import add, add_all, make
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_NONE = const(0xFFFF)
-_BEFORE = const(20)
-_TOPICS_MOST = const(512)
-_MOST_BYTES = const(65534)  # bytes of a record
-_DEF = const(1)
-_OF_MESSAGE = const(2)
-_TOPIC_DEF = const(0x101)  # DEF, with its flags from bit 8 on
-_UNWANTED = const(1)  # in defined; from 2 on: the segment that defines the id
-_ORIGIN = const(16)  # a flag of a message, and the length of an origin
-_FILL = const(0)
-_BLOCK = const(1)
-_SIZE = const(2)
-_LENGTH = const(3)
-_SEQ = const(4)
-_SPACE = const(7)
-_CLIENT = const(8)
-_TOPIC_ID = const(9)
-_THIS = const(15)
-_ENOSPC = const(28)
-_EDQUOT = const(122)
-_SOON = const(10)
-_PAUSE = const(100)  # tenths of a second
+_TOPICS_MOST = 512
+_DEF = 1
+_TOPIC_DEF = 0x101  # DEF, with its flags from bit 8 on
+_ORIGIN = 16  # a flag of a message, and the length of an origin
+_EDQUOT = 122
+_PAUSE = 100  # tenths of a second
 # Why records are lost, as in GAP
-STOPPED = const(2)
-FAILED = const(3)
+STOPPED = 2
 
 
 class Recorder:
@@ -63,7 +49,7 @@ class Recorder:
         # pages of flash, or of a disk
         block = block or (65536 if limits.rx_bytes > 8192 else limits.rx_bytes & 0xF000 or 256)
         # after the block, there is space for most records and all definitions
-        self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + _BEFORE)
+        self.out = bytearray(block + max(limits.topic_bytes, limits.client_id_bytes) + REC_BEFORE)
         self.origin = bytearray(_ORIGIN)
         n = min(limits.routes * 3 // 2, _TOPICS_MOST)
         # the longest topic must fit when all others are removed
@@ -77,7 +63,7 @@ class Recorder:
         self.is_open = False  # is there a segment that takes records?
         # The longest record with its definitions: a segment may also have its header, two GAPs and
         # an ANCHOR, and if the ring stops when full, one GAP at its end
-        self.longest = min(_MOST_BYTES, self.size - 134 - (36 if stops else 0))
+        self.longest = min(MOST_BYTES, self.size - 134 - (36 if stops else 0))
         self.gap = 0  # why records are being lost
         self.lost_from = self.lost = 0  # lost: how many before this gap
         self.is_full = 0  # has the file system become so? see recorder/segments.py
@@ -90,51 +76,51 @@ class Recorder:
     def message(self, client, name, topic, n, flags, buf, at, size):
         """Record a message if a filter wants its topic. _ORIGIN in flags: self.origin is set."""
         slot = self.topic(name, topic, n)
-        if self.defined[0][slot] != _UNWANTED:
-            self.o[_CLIENT] = client
-            self.put(_OF_MESSAGE | flags << 8, slot, buf, at, size)
+        if self.defined[0][slot] != UNWANTED:
+            self.o[REC_CLIENT] = client
+            self.put(OF_MESSAGE | flags << 8, slot, buf, at, size)
 
     def put(self, kind, topic, buf, at, size):
         """Write a record; its client is in the state. kind has the flags from bit 8 on."""
         o = self.o
         missed = 1
-        total = (
-            _BEFORE + size + (_ORIGIN if kind >> 8 & _ORIGIN and kind & 255 == _OF_MESSAGE else 0)
-        )
+        total = REC_BEFORE + size
+        if kind >> 8 & _ORIGIN and kind & 255 == OF_MESSAGE:
+            total += _ORIGIN
         try:
             if self.fits(total, topic):
                 self._define(topic)
                 self._start(kind, total, topic)
-                if total - size > _BEFORE:
+                if total - size > REC_BEFORE:
                     add(0, 0, o, self.origin, 0, _ORIGIN, 1)
                     add(0, 0, o, buf, at, size, 0)
                 else:
                     add(0, 0, o, buf, at, size, 1)
                 missed = 0  # its seq is taken
-                o[_FILL] += _BEFORE
-                if total - size > _BEFORE:
+                o[REC_FILL] += REC_BEFORE
+                if total - size > REC_BEFORE:
                     self._append(self.origin, 0, _ORIGIN)
                 self._append(buf, at, size)
                 return True
         except OSError as error:
             self.failed(error)
-        o[_SEQ] += missed
+        o[REC_SEQ] += missed
         return False
 
     def topic(self, buf, off, n):
         """The id of a topic name; `defined` says whether it is wanted."""
         topics = self.topics
         slot = topics.find(0, buf, off, n)
-        if slot != _NONE:
+        if slot != NONE:
             return slot
         slot = topics.add(0, buf, off, n)
-        while slot == _NONE:  # no space: remove topics in turn
+        while slot == NONE:  # no space: remove topics in turn
             hand = self.hand
             if topics.length[hand]:
                 topics.remove(hand)
             self.hand = (hand + 1) % topics.slots
             slot = topics.add(0, buf, off, n)
-        self.defined[0][slot] = _UNWANTED
+        self.defined[0][slot] = UNWANTED
         for text in self.filters:
             if topic_matches(text, 0, len(text), buf, off, n):
                 self.defined[0][slot] = 0
@@ -143,14 +129,14 @@ class Recorder:
     def fits(self, total, topic):
         # Is there space for the record and its definitions, in a new segment if need be? A new
         # segment has no definitions, so they always count.
-        client = self.o[_CLIENT]
-        if topic != _NONE:
-            total += _BEFORE + self.topics.length[topic]
-        if client != _NONE:
-            total += _BEFORE + self.clients.length[client]
+        client = self.o[REC_CLIENT]
+        if topic != NONE:
+            total += REC_BEFORE + self.topics.length[topic]
+        if client != NONE:
+            total += REC_BEFORE + self.clients.length[client]
         if total > self.longest:
             return False
-        if self.o[_SPACE] >= total:
+        if self.o[REC_SPACE] >= total:
             return True
         if self.now < self.retry_at:
             return False
@@ -158,59 +144,59 @@ class Recorder:
         try:
             return ondemand.take("recorder.segments", self.now).next_segment(self, total)
         except MemoryError:
-            self.retry_at = self.now + _SOON
+            self.retry_at = self.now + SOON
             return False
         finally:
             heap.drop()
 
     def _define(self, topic):
-        client = self.o[_CLIENT]
-        if client != _NONE and self.defined[1][client] != self.o[_THIS]:
-            self.defined[1][client] = self.o[_THIS]
-            self._text(_DEF, _NONE, self.clients, client)
-        if topic != _NONE and self.defined[0][topic] != self.o[_THIS]:
-            self.defined[0][topic] = self.o[_THIS]
-            self.o[_CLIENT] = _NONE
+        client = self.o[REC_CLIENT]
+        if client != NONE and self.defined[1][client] != self.o[REC_THIS]:
+            self.defined[1][client] = self.o[REC_THIS]
+            self._text(_DEF, NONE, self.clients, client)
+        if topic != NONE and self.defined[0][topic] != self.o[REC_THIS]:
+            self.defined[0][topic] = self.o[REC_THIS]
+            self.o[REC_CLIENT] = NONE
             self._text(_TOPIC_DEF, topic, self.topics, topic)
-            self.o[_CLIENT] = client
+            self.o[REC_CLIENT] = client
         self._settle()
 
     def _text(self, kind, topic, names, slot):
         self._settle()
         o = self.o
-        at = o[_FILL] + _BEFORE
+        at = o[REC_FILL] + REC_BEFORE
         n = names.read(slot, self.out, at)
-        self._start(kind, _BEFORE + n, topic)
+        self._start(kind, REC_BEFORE + n, topic)
         add(0, 0, o, self.out, at, n, 1)
-        o[_FILL] += _BEFORE + n
+        o[REC_FILL] += REC_BEFORE + n
 
     # Bytes
 
     def _start(self, kind, total, topic):
         # Sets the fields of a record's header.
         o = self.o
-        o[_LENGTH] = kind << 16 | total
-        o[_TOPIC_ID] = topic
-        o[_SPACE] -= total
+        o[REC_LENGTH] = kind << 16 | total
+        o[REC_TOPIC_ID] = topic
+        o[REC_SPACE] -= total
 
     def _append(self, buf, at, n):
         o = self.o
         while n:
             self._settle()
-            piece = min(n, o[_SIZE] - o[_FILL])
-            copy(self.out, o[_FILL], buf, at, piece)
-            o[_FILL] += piece
+            piece = min(n, o[REC_SIZE] - o[REC_FILL])
+            copy(self.out, o[REC_FILL], buf, at, piece)
+            o[REC_FILL] += piece
             at += piece
             n -= piece
 
     def _settle(self):
         # Writes whole blocks to the file: two if the longest topic is as long as one.
         o = self.o
-        block = o[_BLOCK]
-        while o[_FILL] >= block:
+        block = o[REC_BLOCK]
+        while o[REC_FILL] >= block:
             self._write(self.done, block - self.done)
-            o[_FILL] -= block
-            copy(self.out, 0, self.out, block, o[_FILL])
+            o[REC_FILL] -= block
+            copy(self.out, 0, self.out, block, o[REC_FILL])
             self.done = 0
 
     def settle(self, rest=False):
@@ -219,7 +205,7 @@ class Recorder:
             return False  # nothing is written after a torn record
         try:
             self._settle()
-            n = self.o[_FILL] - self.done
+            n = self.o[REC_FILL] - self.done
             if rest and n:
                 self._write(self.done, n)
                 self.done += n
@@ -234,7 +220,7 @@ class Recorder:
         else:
             done = self.file.write(memoryview(self.out)[off : off + n])
         if done != n:
-            raise OSError(_ENOSPC, "write")
+            raise OSError(ENOSPC, "write")
         self.written += n
 
     def flush(self):
@@ -255,15 +241,15 @@ class Recorder:
     def failed(self, error):
         """Give the segment up: its last record may be torn."""
         # On a full file system the next record takes the oldest segment's space, at once.
-        is_full = error.args[0] == _ENOSPC or error.args[0] == _EDQUOT
+        is_full = error.args[0] == ENOSPC or error.args[0] == _EDQUOT
         if is_full:
             self.is_full |= 1
         if not self.gap:
             self.gap = FAILED
             if not self.is_open:  # else from the segment's first seq on, see _first_lost()
-                self.lost_from = self.o[_SEQ]
+                self.lost_from = self.o[REC_SEQ]
         self.is_open = False
         self.retry_at = self.now
         if not is_full or self.stops or self.most == 2 and not self.written:
             self.retry_at += _PAUSE
-        self.o[_SPACE] = 0
+        self.o[REC_SPACE] = 0

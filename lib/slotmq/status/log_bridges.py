@@ -1,19 +1,10 @@
 # log_bridges.py - what the log says of a bridge's connection: which bridge, which address, why it
 # is not there or has ended. Loaded on demand; owns nothing; allocates the line.
-from slotmq.platform.runtime import const
+from slotmq.constants import (BLOCKED, CONNECTING, LEFT, LOST, MALFORMED, NOTICE, PROTOCOL,
+    REFUSED, TIMED_OUT, WARNING)
 
-_MALFORMED = const(2)
-_PROTOCOL = const(3)
-_LEFT = const(1)
-_REFUSED = const(5)
-_TIMED_OUT = const(8)
-_LOST = const(9)
-_NOT_AVAILABLE = const(99)
+_NOT_AVAILABLE = 99
 _OF_OTHERS = (0, 11, 105)  # numbers that end no connection: of another one, before
-_BLOCKED = const(2)
-_CONNECTING = const(1)
-_WARNING = const(2)
-_NOTICE = const(4)
 # One text takes a third of the heap that a table would. The numbers are those of Linux and lwIP,
 # then those of an ESP32.
 _ERRORS = """\
@@ -32,7 +23,7 @@ _ERRORS = """\
 118 no way there
 """
 # Beside what status/log_connections.py says of these results
-_RESULTS = {_LEFT: "it leaves: DISCONNECT", 6: "no space: limit received, messages"}
+_RESULTS = {LEFT: "it leaves: DISCONNECT", 6: "no space: limit received, messages"}
 _ADDRINFO = "[addrinfo error "
 
 def _error(number):
@@ -68,32 +59,32 @@ def return_code(one, code):
 
 def say_ended(one, why, number):
     """The connection ends, for this result; number: the socket's error, or 0."""
-    if why == _REFUSED:  # which has been logged
+    if why == REFUSED:  # which has been logged
         return
-    is_new = one.state == _CONNECTING
-    if why == _LEFT and one.is_soon:  # this side leaves
-        one.log(_NOTICE, "leaves %s" % one.where())
+    is_new = one.state == CONNECTING
+    if why == LEFT and one.is_soon:  # this side leaves
+        one.log(NOTICE, "leaves %s" % one.where())
         return
     text = one.why or _text(one, why, number, is_new)
     what = "cannot connect to %s (%s)" if is_new else "lost %s (%s)"
-    one.log(_WARNING, what % (one.where(), text))
+    one.log(WARNING, what % (one.where(), text))
 
 
 def _text(one, why, number, is_new):
     broker = one.broker
     conns = broker.conns
-    if why == _LOST:
+    if why == LOST:
         text = _error(number) if number not in _OF_OTHERS else "closed there"
         if is_new and text == "closed there":
             text += " before CONNACK"
         return text
-    if why == _TIMED_OUT and is_new:
-        what = "answer" if conns.out[one.conn] == _BLOCKED else "CONNACK"
+    if why == TIMED_OUT and is_new:
+        what = "answer" if conns.out[one.conn] == BLOCKED else "CONNACK"
         return "no %s in %d s" % (what, broker.settings.connect_timeout)
-    if why == _TIMED_OUT:
+    if why == TIMED_OUT:
         silent = broker.now - conns.last_activity[one.conn]
         return "nothing has come for %d s: keepalive_interval" % (silent // 10)
-    if is_new and why in (_MALFORMED, _PROTOCOL):
+    if is_new and why in (MALFORMED, PROTOCOL):
         return "its answer is no CONNACK"
     words = one.module("status.log_connections")
     return _RESULTS[why] if why in _RESULTS else words.result(broker, why)

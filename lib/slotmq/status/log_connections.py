@@ -4,17 +4,10 @@
 # no client can forge a line. Loaded on demand; owns nothing; allocates the line.
 import socket
 
+from slotmq.constants import (MALFORMED, NONE, NOTICE, REFUSED, TIMED_OUT, TOO_BIG, TOPIC_INVALID,
+    USER_SHOWN)
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_MALFORMED = const(2)
-_TOO_BIG = const(4)
-_REFUSED = const(5)
-_TIMED_OUT = const(8)
-_NOTICE = const(4)
-_TOPIC_INVALID = const(0x90)
-_USER_SHOWN = const(32)  # characters
 _VERSIONS = b"\0\0\0\3\4\5\4\4"  # by level: 6 and 7 are of bridges
 
 # A line for each result. One text takes a third of the heap that a table would.
@@ -45,7 +38,7 @@ def connected(broker, conn, fields):
     where, user = address(broker, conn)
     user = user and ", u%r" % user
     what = (where, who, fields.level, fields.flags >> 1 & 1, fields.keep_alive, user)
-    broker.log(_NOTICE, "New client connected from %s as %r (p%d, c%d, k%d%s)." % what)
+    broker.log(NOTICE, "New client connected from %s as %r (p%d, c%d, k%d%s)." % what)
 
 
 def refused(broker, conn, reason):
@@ -69,25 +62,25 @@ def ended(broker, conn, reason):
     """A connection ends, with or without a session. reason: a result, or a version 5 code."""
     conns = broker.conns
     session = conns.session[conn]
-    if reason == _REFUSED:
+    if reason == REFUSED:
         return  # already logged
     take = ondemand.take
     why = result(broker, reason)
-    if reason == _TIMED_OUT:
+    if reason == TIMED_OUT:
         why += _late(broker, conn)
-    if reason == _TOO_BIG:
+    if reason == TOO_BIG:
         why += take("status.log_reasons", broker.now).too_large(broker)
     where, user = address(broker, conn)
-    if session == _NONE:
+    if session == NONE:
         why = take("status.log_reasons", broker.now).ended(broker, conn, reason, why)
         if why:
-            broker.log(_NOTICE, "Connection from %s closed: %s." % (where, why))
+            broker.log(NOTICE, "Connection from %s closed: %s." % (where, why))
         return
-    if reason in (_MALFORMED, _TOPIC_INVALID):
+    if reason in (MALFORMED, TOPIC_INVALID):
         why += take("status.log_reasons", broker.now).too_long(broker, broker.pkt)
     who = broker.sessions.client_id(session).decode()
     what = (who, where, _VERSIONS[conns.level[conn]], user and ", u%r" % user, why)
-    broker.log(_NOTICE, "Client %r [%s, p%d%s] disconnected: %s." % what)
+    broker.log(NOTICE, "Client %r [%s, p%d%s] disconnected: %s." % what)
 
 
 def _late(broker, conn):
@@ -102,7 +95,7 @@ def _late(broker, conn):
     else:
         text = b" (too slow, another waits for its buffer)"
     waited = now - conns.opened[conn]
-    if conns.session[conn] == _NONE and waited >= broker.settings.connect_timeout * 10:
+    if conns.session[conn] == NONE and waited >= broker.settings.connect_timeout * 10:
         text = b" (connect_timeout)"
     return text.decode()
 
@@ -114,7 +107,7 @@ def address(broker, conn):
     if isinstance(peer, list):
         peer, user = peer
         if isinstance(user, bytes):  # whole, for hooks
-            user = user.decode()[:_USER_SHOWN]
+            user = user.decode()[:USER_SHOWN]
     if not peer:
         return "the program", user
     if isinstance(peer, bytearray):  # a struct sockaddr, of MicroPython on a computer

@@ -3,10 +3,8 @@
 import io
 import sys
 
-from slotmq.platform.runtime import MICROPYTHON, const
-
-_ERROR = const(1)
-_WARNING = const(2)
+from slotmq.constants import ERROR, WARNING
+from slotmq.platform.runtime import MICROPYTHON
 
 
 def _place(failed):
@@ -30,9 +28,9 @@ def caught(broker, conn, failed):
     was used up. If that has left the journal incomplete, set it as full, and log that once until
     it can be written again."""
     is_memory = failed is None or isinstance(failed, MemoryError)
-    if failed and broker._log_mask & _ERROR and (conn >= 0 or _is_rare(broker.loop)):
+    if failed and broker._log_mask & ERROR and (conn >= 0 or _is_rare(broker.loop)):
         name = type(failed).__name__ + (" with the heap locked" if is_memory else "")
-        broker.log(_ERROR, "%s, a defect: %s." % (name, _place(failed)))
+        broker.log(ERROR, "%s, a defect: %s." % (name, _place(failed)))
     if not is_memory:
         return
     journal = broker.journal
@@ -45,7 +43,7 @@ def caught(broker, conn, failed):
     broker.fast_path = None
     waits = journal.always
     then = "all clients wait until that changes" if waits else "nothing new is promised"
-    broker.log(_WARNING, "The journal: no heap is left, %s." % then)
+    broker.log(WARNING, "The journal: no heap is left, %s." % then)
 
 
 def _is_rare(loop):

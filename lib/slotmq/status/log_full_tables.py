@@ -1,12 +1,8 @@
 # log_full_tables.py - log lines about tables that refuse or drop something. Not in
 # status/log_connections.py, since a small heap has no space for both at a time. Loaded on demand;
 # owns nothing; allocates the lines.
-from slotmq.platform.runtime import const
+from slotmq.constants import ALL_BITS, LOGGED_REFUSALS, MINUTE, QOS_0, WARNING
 
-_WARNING = const(2)
-_LOGGED_REFUSALS = const(7)  # of broker.stats
-_MINUTE = const(600)  # tenths of a second
-_ALL = const(0x3FFFFFFF)  # the bits of a count that a column has
 
 # The counters of what tables refuse or drop (net/timers.py adds them up), each with what may be
 # too low: the table's own limit first, which has its name.
@@ -23,8 +19,6 @@ five.shares.refused shares
 five.aliases.refused aliases
 stats tx_bytes, message_bytes"""
 _LINE = "Table %s: %%d refused or dropped%%s."
-# Of broker.stats, and for the last of these rows
-_QOS_0 = const(21)
 _BOUNDS = {"deliveries": 22, "messages": 23, "tx_bytes": 27}  # those that are noted
 
 
@@ -38,9 +32,9 @@ def log(broker, refused):
         count = broker
         for part in path.split("."):
             count = getattr(count, part, 0)
-        count = stats[_QOS_0] if count is stats else count
-        more = count - stats[8 + i] & _ALL
-        if more and stats[8 + i] and broker.now - clock[2 + i] < _MINUTE:
+        count = stats[QOS_0] if count is stats else count
+        more = count - stats[8 + i] & ALL_BITS
+        if more and stats[8 + i] and broker.now - clock[2 + i] < MINUTE:
             refused -= more  # later
         elif more:
             name = why.split(",")[0]
@@ -52,7 +46,7 @@ def log(broker, refused):
             if name in _BOUNDS:
                 why = broker.said.pop(_BOUNDS[name], why)  # of delivery/refusing_bound.py
                 stats[_BOUNDS[name]] = 0
-            broker.log(_WARNING, text % (more, why))
-            stats[8 + i] = count & _ALL
+            broker.log(WARNING, text % (more, why))
+            stats[8 + i] = count & ALL_BITS
             clock[2 + i] = broker.now
-    stats[_LOGGED_REFUSALS] = refused & _ALL
+    stats[LOGGED_REFUSALS] = refused & ALL_BITS

@@ -4,15 +4,11 @@
 # Owns, for each connection, how many bytes of a packet are still to come (-1: not known, until its
 # buffer is empty) and the bytes of a head that is not whole. Loaded for the first log mask with
 # debug lines, and stays. Allocates, with the lock on the heap lifted.
+from slotmq.constants import DEBUG, NONE, PUBLISH_TYPE, TOPIC_SHOWN
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_PUBLISH_TYPE = const(3)
-_DEBUG = const(64)
-_FLUSH = const(6)  # of Loop.at_hand
-_TOPIC_SHOWN = const(100)
+_FLUSH = 6  # of Loop.at_hand
 
 
 def make(broker, loop):
@@ -36,7 +32,7 @@ class Outgoing:
     def flush(self, conn):
         """Loop.flush()"""
         conns = self.conns
-        if not self.broker._log_mask & _DEBUG:
+        if not self.broker._log_mask & DEBUG:
             self.left[conn] = -1
             self.inner_flush(conn)
             return
@@ -52,7 +48,7 @@ class Outgoing:
         done = len(data) - (conns.tx_end[conn] - base)
         with heap.lifted:
             self._took(conn, data[min(held, done) : done])
-        if done == len(data) and conns.chunked_msg[conn] == _NONE:
+        if done == len(data) and conns.chunked_msg[conn] == NONE:
             self.left[conn] = max(0, self.left[conn])
 
     def write(self, conn, buf, start, n):
@@ -70,7 +66,7 @@ class Outgoing:
         at = 0
         while at < len(data):
             if not self.left[conn]:
-                self.left[conn] = self._packet(conn, data[at : at + _TOPIC_SHOWN + 7])
+                self.left[conn] = self._packet(conn, data[at : at + TOPIC_SHOWN + 7])
                 if not self.left[conn]:
                     self.head[conn] = data[at:]
                     return
@@ -91,13 +87,13 @@ class Outgoing:
         else:
             return 0
         session = self.conns.session[conn]
-        if data[0] >> 4 == _PUBLISH_TYPE and session != _NONE:
+        if data[0] >> 4 == PUBLISH_TYPE and session != NONE:
             n = data[at] << 8 | data[at + 1] if at + 2 <= len(data) else size
-            if len(data) < at + 2 + min(n, _TOPIC_SHOWN):
+            if len(data) < at + 2 + min(n, TOPIC_SHOWN):
                 return 0
             broker = self.broker
             words = ondemand.take("status.log_packets", broker.now)
             what = words.publish(data, data[0] & 15, at + 2, n, len(data))
             what = words.who(broker, conn), what, at + size
-            broker.log(_DEBUG, "Sending PUBLISH to %s (%s%d bytes)" % what)
+            broker.log(DEBUG, "Sending PUBLISH to %s (%s%d bytes)" % what)
         return at + size

@@ -1,33 +1,17 @@
 # log_reasons.py - log lines about refused clients and filters, and why a connection without a
 # session ended. Loaded on demand by status/log_connections.py; owns nothing; allocates the line.
+from slotmq.constants import (AUTH, BODY, BUSY, END, FILTER_INVALID, MALFORMED, NOTICE, PACKET_MAX,
+    PACKET_TOO_LARGE, PROTOCOL, PUBLISH_TYPE, QUOTA, START, TOPIC_LEN, TOPIC_SHOWN, TOTAL, TYPE)
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 from slotmq.status.log_connections import address
 
-_TYPE = const(0)
-_BODY = const(3)
-_TOTAL = const(5)
-_PACKET_MAX = const(10)
-_PACKET_TOO_LARGE = const(0x95)
-_TOPIC_SHOWN = const(100)  # bytes
-_START = const(2)
-_END = const(4)
-_TOPIC_LEN = const(8)
-_PUBLISH_TYPE = const(3)
-_MALFORMED = const(2)
-_PROTOCOL = const(3)
-_CONNECT_BYTE = const(0x10)
-_AUTH = const(0xF0)
-_SHOWN = const(24)  # bytes that are shown of a text that is not MQTT
-_BEGINNING = const(4)  # of other bytes
-_NOTICE = const(4)
-_UNAVAILABLE = const(3)
-_FILTER_INVALID = const(0x8F)
-_QUOTA = const(0x97)
-_BUSY = const(0x89)
+_CONNECT_BYTE = 0x10
+_SHOWN = 24  # bytes that are shown of a text that is not MQTT
+_BEGINNING = 4  # of other bytes
+_UNAVAILABLE = 3
 _LOGIN_CODES = b"\4\5\x86\x87"
-_LOGIN_LINES = const(10)  # about logins in so many tenths of a second
-_LOGIN_TIME = const(100)
+_LOGIN_LINES = 10  # about logins in so many tenths of a second
+_LOGIN_TIME = 100
 
 # Reason codes from 0x80 on, in the standard's words [5.0, 2.4]
 _REASONS = b"""\
@@ -87,16 +71,16 @@ def refused(broker, conn, reason):
         user = fields.read()
         text, why = fields.full, fields.why
     else:
-        text = b"heap" if reason == _QUOTA else b""
+        text = b"heap" if reason == QUOTA else b""
         if level != 5:
             code = _UNAVAILABLE  # as protocol/dispatch.py answers
-    is_login = code in _LOGIN_CODES or code in (_UNAVAILABLE, _BUSY) and why
+    is_login = code in _LOGIN_CODES or code in (_UNAVAILABLE, BUSY) and why
     if broker.users and is_login and not _may_log_login(broker):
         return
     text = b", too little: " + text if text else b", " + why if why else b""
-    text = text.decode() + (too_large(broker) if reason == _PACKET_TOO_LARGE else "")
+    text = text.decode() + (too_large(broker) if reason == PACKET_TOO_LARGE else "")
     what = (who, where, level, user and ", u%r" % user, name(code), text)
-    broker.log(_NOTICE, "%s [%s, p%d%s] refused: %s%s." % what)
+    broker.log(NOTICE, "%s [%s, p%d%s] refused: %s%s." % what)
 
 
 def _may_log_login(broker):
@@ -106,14 +90,14 @@ def _may_log_login(broker):
     if not 0 <= broker.now - logged[0] < _LOGIN_TIME:
         if logged[1] > _LOGIN_LINES:
             text = "Left out: %d lines about logins that were refused."
-            broker.log(_NOTICE, text % (logged[1] - _LOGIN_LINES))
+            broker.log(NOTICE, text % (logged[1] - _LOGIN_LINES))
         logged[:] = (broker.now, 0)
     logged[1] += 1
     return logged[1] <= _LOGIN_LINES
 
 
 def _may_say(broker, who, what):
-    return ondemand.take("platform.said", broker.now).may(broker, _NOTICE, who, what)
+    return ondemand.take("platform.said", broker.now).may(broker, NOTICE, who, what)
 
 
 def denied(broker, conn, what):
@@ -124,14 +108,14 @@ def denied(broker, conn, what):
         return
     is_5 = broker.conns.level[conn] == 5
     why = _REASONS.split(b"\n")[code - 0x80]
-    if code == _FILTER_INVALID:
+    if code == FILTER_INVALID:
         why += b", too long or too deep: topic_bytes, levels"
-    elif code == _QUOTA:
+    elif code == QUOTA:
         why = b"too little: subscriptions, nodes, name_bytes"
         why += b", shares" if is_5 and text.startswith(b"$share/") else b""
         why += b", the journal's space" if broker.journal_full else b""
     what = (who.decode(), text.decode(), why.decode(), code if is_5 else 0x80)
-    broker.log(_NOTICE, "Denied SUBSCRIBE from %r to %r: %s (0x%02x)." % what)
+    broker.log(NOTICE, "Denied SUBSCRIBE from %r to %r: %s (0x%02x)." % what)
 
 
 def ended(broker, conn, reason, text):
@@ -142,9 +126,9 @@ def ended(broker, conn, reason, text):
     conns = broker.conns
     buf, at, end = conns.partial, conns.partial_off[conn], conns.buffered[conn]
     end += at
-    if at == end and reason in (_MALFORMED, _PROTOCOL) and broker.conns.shown is not None:
+    if at == end and reason in (MALFORMED, PROTOCOL) and broker.conns.shown is not None:
         # Beside them in the buffer are bytes of other connections.
-        buf, at, end = broker.conns.shown, broker.pkt[_START], broker.pkt[_END]
+        buf, at, end = broker.conns.shown, broker.pkt[START], broker.pkt[END]
     said = bytes(buf[at : min(end, at + _SHOWN)])
     if [byte for byte in said[:_BEGINNING] if not 32 <= byte < 127]:
         said = said[:_BEGINNING]
@@ -153,11 +137,11 @@ def ended(broker, conn, reason, text):
     why = getattr(conns.stream[conn], "why", None)  # of TLS
     if not why:
         why = getattr(conns.attached[conn], "why", None)  # of a Pipe
-        if why and reason == _PROTOCOL and not _may_say(broker, _host(broker, conn), why.encode()):
+        if why and reason == PROTOCOL and not _may_say(broker, _host(broker, conn), why.encode()):
             return None
     if why:
         return "%s (%s)" % (text, why)
-    if not said or said[0] & 0xF0 == _CONNECT_BYTE or said[0] >= _AUTH:
+    if not said or said[0] & 0xF0 == _CONNECT_BYTE or said[0] >= AUTH:
         return text
     return "%s, no CONNECT but %r" % (text, said.split(b"\r")[0].split(b"?")[0])
 
@@ -172,20 +156,20 @@ def too_large(broker):
     if broker.conns.shown is None:
         return ""
     topic = b""
-    at = pkt[_BODY] + 2
-    if pkt[_TYPE] == _PUBLISH_TYPE and at <= pkt[_END]:  # of the topic as much as has come
+    at = pkt[BODY] + 2
+    if pkt[TYPE] == PUBLISH_TYPE and at <= pkt[END]:  # of the topic as much as has come
         n = broker.conns.shown[at - 2] << 8 | broker.conns.shown[at - 1]
-        topic = bytes(broker.conns.shown[at : min(at + n, pkt[_END], at + _TOPIC_SHOWN)])
+        topic = bytes(broker.conns.shown[at : min(at + n, pkt[END], at + TOPIC_SHOWN)])
     to = " to %r" % topic if topic else ""
     key = "max_packet_size" if broker.settings.max_packet_size else "limit max_packet"
-    return ", %d bytes%s, %s %d" % (pkt[_TOTAL], to, key, pkt[_PACKET_MAX])
+    return ", %d bytes%s, %s %d" % (pkt[TOTAL], to, key, pkt[PACKET_MAX])
 
 
 def too_long(broker, pkt):
     """Was the topic of a PUBLISH too long? (Clears its length: the next packet may not set it.)"""
-    if pkt[_TYPE] != _PUBLISH_TYPE or pkt[_TOPIC_LEN] <= broker.limits.topic_bytes:
+    if pkt[TYPE] != PUBLISH_TYPE or pkt[TOPIC_LEN] <= broker.limits.topic_bytes:
         return ""
-    pkt[_TOPIC_LEN] = 0
+    pkt[TOPIC_LEN] = 0
     return b", its topic is longer than topic_bytes".decode()
 
 

@@ -9,16 +9,12 @@
 #
 # Owns the buffer and the interceptor of the end of a turn (interceptors.py). Loaded if the log has
 # this destination. Allocates.
+from slotmq.constants import DEBUG, NONE, PACKET_MAX, WARNING
 from slotmq.platform import heap, log, ondemand
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_PACKET_MAX = const(10)
-_BUFFER = const(1024)  # bytes of the buffer on a board; on a computer 16 times as much
-_LINE_MAX = const(512)  # bytes of a line
-_BESIDE_LINE = const(36)  # bytes of a packet besides the line, at most
-_WARNING = const(2)
-_DEBUG = const(64)
+_BUFFER = 1024  # bytes of the buffer on a board; on a computer 16 times as much
+_LINE_MAX = 512  # bytes of a line
+_BESIDE_LINE = 36  # bytes of a packet besides the line, at most
 # By the bits of platform/log.py, from 1 to 32
 _NAMES = "E W N I M/subscribe M/unsubscribe"
 
@@ -36,7 +32,7 @@ class LogTopics:
     def write(self, line):
         """A line of the log, as for a file."""
         bit = log.current
-        if not 0 < bit < _DEBUG or self.is_sending or not self._is_wanted():
+        if not 0 < bit < DEBUG or self.is_sending or not self._is_wanted():
             return
         data = line[:-1].encode()
         n = min(len(data), _LINE_MAX)
@@ -56,7 +52,7 @@ class LogTopics:
 
     def _is_wanted(self):
         subs = self.broker.subscriptions
-        return subs.nodes.find(subs.root, b"$SYS", 0, 4) != _NONE
+        return subs.nodes.find(subs.root, b"$SYS", 0, 4) != NONE
 
     def finish_turn(self):
         """The loop's finish_turn(), then the lines so far."""
@@ -84,12 +80,12 @@ class LogTopics:
             at += n
         if self.lost:
             text = "%d: %d lines of the log were not sent." % (log.now(), self.lost)
-            self._send(_WARNING, text.encode())
+            self._send(WARNING, text.encode())
             self.lost = 0
 
     def _send(self, bit, data):
         broker = self.broker
-        most = broker.pkt[_PACKET_MAX] - _BESIDE_LINE
+        most = broker.pkt[PACKET_MAX] - _BESIDE_LINE
         if most <= 0:
             return  # max_packet_size allows no such message
         k = 0

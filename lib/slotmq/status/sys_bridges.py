@@ -2,9 +2,8 @@
 # $SYS/broker/connection/REMOTE_CLIENTID/ its connection, how many messages wait, how often the
 # connection was lost, and what was refused, by reason. Loaded on demand if there is a bridge; owns
 # nothing; allocates.
-from slotmq.platform.runtime import const
+from slotmq.constants import NONE
 
-_NONE = const(0xFFFF)
 _REASONS = "in/topic in/size out/full out/size out/refused"
 
 
@@ -14,7 +13,7 @@ def topics(broker):
     for one in broker.bridges.every:
         name = "connection/%s/" % one.remote_id.decode()
         session = one.session
-        waits = 0 if session == _NONE else sessions.queued[session] + sessions.inflight[session]
+        waits = 0 if session == NONE else sessions.queued[session] + sessions.inflight[session]
         yield name + "link", ("%s %s" % (one.text(), one.where())).encode()
         yield name + "queued", b"%d" % waits
         yield name + "losses", b"%d" % one.losses

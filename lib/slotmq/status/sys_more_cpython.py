@@ -3,7 +3,8 @@
 import resource
 import sys
 
-_NONE = 0xFFFF
+from slotmq.constants import NONE
+
 # More moving averages, and their indexes in stats
 LOADS, STATS = " publish/dropped sockets connections", b"\4\x18\x19"
 ROWS = """\
@@ -33,7 +34,7 @@ def packets(s):
     # Messages that wait for a connected client: only of these the number of packets is known.
     sessions = s.broker.sessions
     pairs = zip(sessions.queued, sessions.conn)  # noqa: B905
-    return sum([n for n, conn in pairs if conn != _NONE])
+    return sum([n for n, conn in pairs if conn != NONE])
 
 
 VALUES = {

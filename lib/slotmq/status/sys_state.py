@@ -3,13 +3,11 @@
 # demand. Allocates.
 from array import array
 
-from slotmq.net.timers import CARRY
+from slotmq.constants import CARRY, NONE, PUBLISH_OUT
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
-_NONE = const(0xFFFF)
-_CARRIED = const(7)  # of stats, see timers.CARRY
-_PUBLISH_OUT = const(3)
+_CARRIED = 7  # of stats, see timers.CARRY
 _LOADS = b"\0\1\2\3\5\6"  # moving averages, per minute: indexes in stats
 MINUTES = (1, 5, 15)
 
@@ -48,7 +46,7 @@ class Sys:
         return carried + self.broker.stats[k]
 
     def sent(self):
-        return self.stat(1) + self.stat(_PUBLISH_OUT)
+        return self.stat(1) + self.stat(PUBLISH_OUT)
 
     # Time
 
@@ -73,4 +71,4 @@ class Sys:
 
     def _is_wanted(self):
         subs = self.broker.subscriptions
-        return subs.nodes.find(subs.root, b"$SYS", 0, 4) != _NONE
+        return subs.nodes.find(subs.root, b"$SYS", 0, 4) != NONE

@@ -9,16 +9,14 @@
 # (status/sys_state.py), which owns the state. Loaded on demand; allocates.
 import gc
 
+from slotmq.constants import EPOCH, NONE, REC_SEQ
 from slotmq.delivery import retain
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import store, topic_matches, unref
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 from slotmq.status.sys_state import MINUTES
 
-_NONE = const(0xFFFF)
-_SEQ = const(4)  # in the recorder's state: the next number
-_EPOCH = const(259200000)  # tenths of a second, as in net/timers.py
 # The names of those in status/sys_state.py
 _LOADS = """messages/received messages/sent publish/received publish/sent bytes/received
 bytes/sent"""
@@ -146,7 +144,7 @@ def scan(s, session, sub, text, n):
         at += 1
         if at < scans[sub]:
             continue  # it has this one
-        scans[sub] = min(at, _NONE - 1)
+        scans[sub] = min(at, NONE - 1)
         name = _topic(name)
         size = len(name) - 2
         if size > broker.limits.topic_bytes:
@@ -163,7 +161,7 @@ def scan(s, session, sub, text, n):
 def _give(s, session, sub, name, text):
     # Give a subscription a topic with its value; False: not now.
     msg = _message(s, name, text)
-    if msg == _NONE:
+    if msg == NONE:
         take = ondemand.take
         return take("embed.publishing", s.broker.now).put(s.broker, session, sub, name, text)
     given = retain.deliver(s.broker, session, sub, msg)
@@ -190,11 +188,11 @@ def publish_changed(s):
 def _report(s, name, text):
     # Publish a topic with its value.
     msg = _message(s, name, text)
-    if msg == _NONE:
+    if msg == NONE:
         publishing = ondemand.take("embed.publishing", s.broker.now)
         publishing.send(s.broker, name[2:], text, 0, False)
     else:
-        publish_stored(s.broker, msg, _NONE)
+        publish_stored(s.broker, msg, NONE)
         unref(s.broker.tables, msg)
 
 
@@ -222,12 +220,12 @@ def _lost(s):
     rec = s.broker.record and s.broker.record.rec
     if not rec:
         return 0
-    return rec.lost + (rec.o[_SEQ] - rec.lost_from if rec.gap else 0)
+    return rec.lost + (rec.o[REC_SEQ] - rec.lost_from if rec.gap else 0)
 
 
 VALUES = {
     "version": _version,
-    "uptime": lambda s: "%d seconds" % (s.broker.carried[7] * (_EPOCH // 10) + s.broker.now // 10),
+    "uptime": lambda s: "%d seconds" % (s.broker.carried[7] * (EPOCH // 10) + s.broker.now // 10),
     "known": lambda s: s.broker.sessions.names.count(),
     "offline": lambda s: s.broker.sessions.names.count() - s.broker.connected,
     "retained": lambda s: s.broker.retained.names.count(),

@@ -23,26 +23,19 @@
 # Incoming: `buffered` bytes of a cut packet have come. They are in `partial`, from partial_off on:
 # in the connection's tail if the packet is short, otherwise in a reassembly buffer
 # (reassembly_owner), of which there are fewer than connections.
+from slotmq.constants import IDLE, NEW, NONE, QUOTA_OPTIONS
 from slotmq.fast import copy
 from slotmq.platform.arrays import chain, i32, u16
-from slotmq.platform.runtime import MICROPYTHON, const
+from slotmq.platform.runtime import MICROPYTHON
 
 if not MICROPYTHON:
     from slotmq.fast.pages_cpython import pages as bytearray  # noqa: A004
 
-_NONE = const(0xFFFF)
 
-# state; CONNECTED 2, ENDING 3, FIVE 4, LINGERING 5, VERIFYING 6
-_VACANT = const(0)
-_NEW = const(1)
+_VACANT = 0  # a state
+_DIRTY = 1  # of out: on the dirty list
 
-# out: does tx wait to leave?
-_IDLE = const(0)
-_DIRTY = const(1)  # on the dirty list
-_BLOCKED = const(2)  # the socket said "not now"
-
-_QUOTA_OPTIONS = const(3)
-_WAITED = const(15)  # the most tenths of a second that waiting for a buffer counts as packet time
+_WAITED = 15  # the most tenths of a second that waiting for a buffer counts as packet time
 
 
 class Connections:
@@ -65,9 +58,9 @@ class Connections:
         self.attached = self.stream
         self.source = [None] * n  # the client's address from accept(), or [address, user name]
         # The quota of the listener, see net/listeners.py; this one has no bound
-        self.quota = [[_NONE, 0, 0, None]] * n
+        self.quota = [[NONE, 0, 0, None]] * n
         self.state = bytearray(n)
-        self.session = u16(n, _NONE)
+        self.session = u16(n, NONE)
         # Protocol level: 3 is MQTT 3.1, 4 is 3.1.1; 6 and 7 are of bridges, see
         # bridge/link.py and protocol/open_session.py
         self.level = bytearray(n)
@@ -99,7 +92,7 @@ class Connections:
         # connections that are paused, bridges; must it finish each in which something happened?]
         self.counts = i32(6)
         self.counts[3] = -1
-        self.chunked_msg = u16(n, _NONE)
+        self.chunked_msg = u16(n, NONE)
         self.chunked_off = i32(n)  # bytes of it already in tx
         self.chunked_id = u16(n)  # packet id that must still be placed, or 0
 
@@ -110,7 +103,7 @@ class Connections:
         # read at once: 0 while all buffers are in use]
         self.reassembly = i32(4)
         self.reassembly[3] = self.rx_bytes = limits.rx_bytes
-        self.reassembly_owner = u16(limits.reassembly, _NONE)
+        self.reassembly_owner = u16(limits.reassembly, NONE)
         self.tail_bytes = limits.tail_bytes
         self.reassembly_bytes = limits.max_packet
         self.buffered = i32(n)
@@ -120,10 +113,10 @@ class Connections:
         """A slot for a new network connection, or NONE."""
         conn = self._free
         if conn == self.slots:
-            return _NONE
+            return NONE
         self._free = self._next[conn]
         self.stream[conn] = self.attached[conn] = stream
-        self.state[conn] = _NEW
+        self.state[conn] = NEW
         self.level[conn] = 4
         self.keep_alive_timeout[conn] = 0
         self.opened[conn] = self.last_activity[conn] = now
@@ -138,12 +131,12 @@ class Connections:
 
     def free(self, conn):
         """Free the slot. Its connection must have been detached from its session before."""
-        assert self.state[conn] != _VACANT and self.session[conn] == _NONE
-        assert self.chunked_msg[conn] == _NONE and self.buffered[conn] == 0
+        assert self.state[conn] != _VACANT and self.session[conn] == NONE
+        assert self.chunked_msg[conn] == NONE and self.buffered[conn] == 0
         assert self.count > 0
         self.stream[conn] = self.attached[conn] = self.source[conn] = None
         self.state[conn] = _VACANT
-        self.out[conn] = _IDLE
+        self.out[conn] = IDLE
         self._next[conn] = self._free
         self._free = conn
         self.count -= 1
@@ -154,14 +147,14 @@ class Connections:
         assert conn * self.tx_bytes <= at <= (conn + 1) * self.tx_bytes
         if at + n > self.tx_limit[conn]:
             return -1
-        if self.out[conn] == _IDLE:
+        if self.out[conn] == IDLE:
             self.mark_dirty(conn)
         self.tx_end[conn] = at + n
         return at
 
     def option(self, conn, name, default):
         """A setting of the connection's listener, if it has one of its own."""
-        own = self.quota[conn][_QUOTA_OPTIONS]
+        own = self.quota[conn][QUOTA_OPTIONS]
         return own.get(name, default) if own else default
 
     def is_own(self, conn):
@@ -190,7 +183,7 @@ class Connections:
         owners = self.reassembly_owner
         held = self.reassembly
         for k in range(len(owners)):
-            if owners[k] == _NONE:
+            if owners[k] == NONE:
                 owners[k] = conn
                 off = self.slots * self.tail_bytes + k * self.reassembly_bytes
                 copy(self.partial, off, self.partial, self.partial_off[conn], self.buffered[conn])
@@ -211,7 +204,7 @@ class Connections:
         if self.has_reassembly(conn):
             k = (self.partial_off[conn] - self.slots * self.tail_bytes) // self.reassembly_bytes
             assert self.reassembly_owner[k] == conn and self.reassembly[0] > 0
-            self.reassembly_owner[k] = _NONE
+            self.reassembly_owner[k] = NONE
             self.reassembly[0] -= 1
             self.reassembly[3] = self.rx_bytes
         self.partial_off[conn] = conn * self.tail_bytes

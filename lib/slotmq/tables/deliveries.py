@@ -16,25 +16,22 @@
 # SENT_1     PUBLISH QoS 1        PUBACK         done
 # SENT_2     PUBLISH QoS 2        PUBREC         RELEASED
 # RELEASED   PUBREL               PUBCOMP        done
+from slotmq.constants import FREE, NONE, QUEUED
 from slotmq.platform.arrays import chain, i32, u16
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_QUEUED = const(0)
-_FREE = const(4)
-_BEGUN = const(12)  # in flags: QoS 2 and DUP
+_BEGUN = 12  # in flags: QoS 2 and DUP
 
 
 class Deliveries:
     def __init__(self, limits):
         n = limits.deliveries
         self.slots = n
-        self.session = u16(n, _NONE)
-        self.msg = u16(n, _NONE)
-        self.prev = u16(n, _NONE)
+        self.session = u16(n, NONE)
+        self.msg = u16(n, NONE)
+        self.prev = u16(n, NONE)
         self.next = chain(n)
-        self.next[n - 1] = _NONE
-        self.state = bytearray(bytes((_FREE,)) * n)
+        self.next[n - 1] = NONE
+        self.state = bytearray(bytes((FREE,)) * n)
         # As in PUBLISH: DUP 8 once it was sent, QoS << 1, RETAIN 1; 32: dirty, for the journal;
         # OWN 16 and BY 64 are of version 5
         self.flags = bytearray(n)
@@ -59,7 +56,7 @@ class Deliveries:
     def oldest_queued(self, sessions, session):
         """The first entry of a session that was never sent, or NONE."""
         entry = sessions.head[session]
-        while entry != _NONE and (self.state[entry] != _QUEUED or self.may_be_known(entry)):
+        while entry != NONE and (self.state[entry] != QUEUED or self.may_be_known(entry)):
             entry = self.next[entry]
         return entry
 
@@ -68,7 +65,7 @@ class Deliveries:
         entry = packet_id - 1
         if entry < self.slots and self.session[entry] == session:
             return self.state[entry]
-        return _QUEUED
+        return QUEUED
 
     def may_be_known(self, entry):
         """May its client know it, as QoS 2 that was sent? Then no other message may get its packet

@@ -7,13 +7,10 @@
 # `now` is below 600 days (net/timers.py), and nothing is due more than 579 days later. Times
 # before _LEAST become _LEAST: no timeout is as long. Loaded on demand; owns nothing. Does not
 # allocate, because it must not fail half way.
-from slotmq.platform.runtime import const
+from slotmq.constants import EXTRA, NEVER, NONE
 
-_NONE = const(0xFFFF)
-_NEVER = const(0x3FFFFFFF)
-_EXTRA = const(8)
 _LEAST = -0x20000000  # tenths of a second
-_FAR_STEP = const(335544320)  # tenths of a second: 2 ** 25 seconds
+_FAR_STEP = 335544320  # tenths of a second: 2 ** 25 seconds
 
 
 def take(broker, by):
@@ -28,7 +25,7 @@ def take(broker, by):
     _move(broker.sessions.progress, by)
     move_rows(broker, by)
     five = broker.five
-    if five and five.next_due != _NEVER:
+    if five and five.next_due != NEVER:
         five.next_due -= by
     if broker.sys:
         broker.sys.next_round -= by
@@ -62,7 +59,7 @@ def move_rows(broker, by):
     wills = broker.sessions.will
     for session in range(len(wills)):
         will = wills[session]
-        if will != _NONE and broker.messages.flags[will] & _EXTRA and expires[will]:
+        if will != NONE and broker.messages.flags[will] & EXTRA and expires[will]:
             # A will's expiry counts from its publication: the will is treated as stored now.
             expires[will] += now + by - five.will_since[session]
         five.will_since[session] = now
@@ -88,7 +85,7 @@ def _move_recorder(record, by):
     record.time_at -= by
     rec = record.rec
     rec.now -= by
-    if rec.retry_at != _NEVER:
+    if rec.retry_at != NEVER:
         rec.retry_at = max(rec.retry_at - by, _LEAST)
 
 

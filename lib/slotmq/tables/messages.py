@@ -3,11 +3,9 @@
 # refs counts the holders of a slot: deliveries, retained topics, wills, receive lists, chunked
 # sends. store() of fast/ takes a slot, unref() releases one reference. The text is in blocks of
 # the arena: topic length (2 bytes), topic, payload. Does not allocate after construction.
+from slotmq.constants import NONE
 from slotmq.fast import Arena
 from slotmq.platform.arrays import chain, i32, u16
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
 
 
 class Messages:
@@ -28,7 +26,7 @@ class Messages:
 
     def blocks(self, msg):
         """How many of the arena's blocks a message takes; 0 for NONE."""
-        if msg == _NONE:
+        if msg == NONE:
             return 0
         size = self.arena.size
         return (self.topic_len[msg] + self.payload_len[msg] + size + 1) // size

@@ -3,11 +3,9 @@
 # Owns the set of topics that have one, and the message slot of each. Sets the numbers from which
 # the quotas of sessions are checked, because quotas are parts of what retained messages leave.
 # Does not allocate after construction.
+from slotmq.constants import NONE
 from slotmq.fast import Names
 from slotmq.platform.arrays import u16
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
 
 
 class Retained:
@@ -16,7 +14,7 @@ class Retained:
     def __init__(self, limits, messages, window):
         self.slots = limits.retained
         self.names = Names(limits.retained, limits.retained_name_bytes)
-        self.msg = u16(limits.retained, _NONE)
+        self.msg = u16(limits.retained, NONE)
         self.dirty = bytearray(limits.retained)  # as in tables/sessions.py
         self.changed = False  # is any slot dirty?
         self.top = 0  # past the last slot that was ever used
@@ -33,7 +31,7 @@ class Retained:
     def add(self, buf, off, n, msg):
         """Take over msg and its reference for a new topic; NONE if the table is full."""
         slot = self.names.add(0, buf, off, n)
-        if slot != _NONE:
+        if slot != NONE:
             self.put(slot, msg)
             self.top = max(self.top, slot + 1)
             self.high = max(self.high, self.names.count())
@@ -64,4 +62,4 @@ class Retained:
     def remove(self, slot):
         """Forget the topic; -> its message, whose reference is now the caller's."""
         self.names.remove(slot)
-        return self.put(slot, _NONE)
+        return self.put(slot, NONE)

@@ -11,11 +11,10 @@
 # Receive list: ids[session * received + i], i < id_count: packet ids between PUBLISH and PUBREL
 # [4.3.3-2]; none is forgotten before PUBREL. With qos2_delivery release, id_msg has the message
 # of each until then.
+from slotmq.constants import NONE
 from slotmq.fast import Names, find_id
 from slotmq.platform.arrays import i32, u16
-from slotmq.platform.runtime import MICROPYTHON, const
-
-_NONE = const(0xFFFF)
+from slotmq.platform.runtime import MICROPYTHON
 
 
 class Sessions:
@@ -25,15 +24,15 @@ class Sessions:
         self.names = Names(n, (limits.client_id_bytes + 15) // 16 * 16 * n)
         self.high = 0
         self.refused = 0
-        self.conn = u16(n, _NONE)
+        self.conn = u16(n, NONE)
         self.clean = bytearray(n)  # ends with its connection [3.1.2-6]
         self.left = i32(n)  # tenths of a second: when its connection ended
-        self.will = u16(n, _NONE)  # message slot
+        self.will = u16(n, NONE)  # message slot
         # Lists in other tables
-        self.first_sub = u16(n, _NONE)
-        self.head = u16(n, _NONE)  # deliveries in the order of their messages
-        self.tail = u16(n, _NONE)
-        self.cursor = u16(n, _NONE)  # the next delivery to be sent
+        self.first_sub = u16(n, NONE)
+        self.head = u16(n, NONE)  # deliveries in the order of their messages
+        self.tail = u16(n, NONE)
+        self.cursor = u16(n, NONE)  # the next delivery to be sent
         self.inflight = u16(n)
         self.queued = u16(n)
         self.blocks = None if MICROPYTHON else i32(n)  # blocks of the messages in its list
@@ -45,7 +44,7 @@ class Sessions:
         self.received = limits.received
         self.ids = u16(n * limits.received)
         self.id_count = u16(n)
-        self.id_msg = u16(n * limits.received, _NONE) if holds_messages else None
+        self.id_msg = u16(n * limits.received, NONE) if holds_messages else None
         # [most ids of one session so far, is bit 2 of any dirty set?, what CONNACK announces: how
         # many a client of version 5 may have]
         self.ids_high = i32(3)
@@ -54,8 +53,8 @@ class Sessions:
     def take(self, buf, off, n):
         """A slot for a client id that has none; NONE if the table is full."""
         session = self.names.add(0, buf, off, n)
-        if session == _NONE:
-            return _NONE
+        if session == NONE:
+            return NONE
         self.high = max(self.high, self.names.count())
         self.touch(session)
         return session
@@ -70,8 +69,8 @@ class Sessions:
 
     def free(self, session):
         """Free the slot; its lists and its will must be empty."""
-        assert self.conn[session] == _NONE and self.will[session] == _NONE
-        assert self.first_sub[session] == _NONE and self.head[session] == _NONE
+        assert self.conn[session] == NONE and self.will[session] == NONE
+        assert self.first_sub[session] == NONE and self.head[session] == NONE
         assert self.id_count[session] == 0
         self.touch(session)
         self.names.remove(session)
@@ -113,10 +112,10 @@ class Sessions:
         self.ids[at] = self.ids[last]
         messages = self.id_msg
         if messages is None:
-            return _NONE
+            return NONE
         msg = messages[at]
         messages[at] = messages[last]
-        messages[last] = _NONE
+        messages[last] = NONE
         return msg
 
     def _touch_ids(self, session):

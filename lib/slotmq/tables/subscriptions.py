@@ -14,28 +14,26 @@
 # too, but they matter only for messages with RETAIN and for those that it has sent itself. The
 # fast path leaves both, so it may use a remembered route; all other code matches anew while there
 # are bridges (`asks`).
+from slotmq.constants import NONE, OTHER
 from slotmq.fast import Names, Routes, level_end
 from slotmq.platform.arrays import chain, i32, u16
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_SLASH = const(47)
-_OTHER = const(4)
-_OF_5 = const(1 | 4)  # bits of kind: packets of version 5, or such that the fast path leaves
+_SLASH = 47
+_OF_5 = 1 | 4  # bits of kind: packets of version 5, or such that the fast path leaves
 
 
 class Subscriptions:
     def __init__(self, limits, every):
         n = limits.subscriptions
-        self.session = u16(n, _NONE)
+        self.session = u16(n, NONE)
         self.node = u16(n)
         self.qos = bytearray(n)
         self.scan = u16(n)  # next slot of the table of retained messages + 1; 0: no scan
         self.dirty = bytearray(n)  # as in tables/sessions.py
         self.changed = False
-        self.next_in_session = u16(n, _NONE)
+        self.next_in_session = u16(n, NONE)
         self.next_in_node = chain(n)  # also chains the free slots
-        self.next_in_node[n - 1] = _NONE
+        self.next_in_node[n - 1] = NONE
         self.free = 0
         self.slots = n
         self.count = self.high = self.refused = 0
@@ -44,10 +42,10 @@ class Subscriptions:
         self.root = n
         self.nodes = Names(n, limits.name_bytes)
         self.nodes_high = self.nodes_refused = 0
-        self.first_sub = u16(n + 1, _NONE)
+        self.first_sub = u16(n + 1, NONE)
         self.children = u16(n + 1)
-        self.plus = u16(n + 1, _NONE)
-        self.hash = u16(n + 1, _NONE)
+        self.plus = u16(n + 1, NONE)
+        self.hash = u16(n + 1, NONE)
         # The walk of match(): nodes to visit, and their offsets in the topic
         self._todo = u16(limits.levels + 2)
         self._todo_off = i32(limits.levels + 2)
@@ -73,12 +71,12 @@ class Subscriptions:
 
     def prune(self, node):
         """Remove a node and then its parents, as long as they are empty."""
-        while node != self.root and not self.children[node] and self.first_sub[node] == _NONE:
+        while node != self.root and not self.children[node] and self.first_sub[node] == NONE:
             parent = self.nodes.scope[node]
             if self.plus[parent] == node:
-                self.plus[parent] = _NONE
+                self.plus[parent] = NONE
             elif self.hash[parent] == node:
-                self.hash[parent] = _NONE
+                self.hash[parent] = NONE
             self.nodes.remove(node)
             self.children[parent] -= 1
             node = parent
@@ -104,7 +102,7 @@ class Subscriptions:
 
     def remove(self, sessions, sub):
         """Unsubscribe; remove nodes that are empty then."""
-        assert self.count > 0 and self.session[sub] != _NONE
+        assert self.count > 0 and self.session[sub] != NONE
         self.forget_routes()
         session = self.session[sub]
         node = self.node[sub]
@@ -115,7 +113,7 @@ class Subscriptions:
             sessions.scans[session] -= 1
         self._unlink(self.first_sub, node, self.next_in_node, sub)
         self._unlink(sessions.first_sub, session, self.next_in_session, sub)
-        self.session[sub] = _NONE
+        self.session[sub] = NONE
         self.touch(sub)
         self.next_in_node[sub] = self.free
         self.free = sub
@@ -153,8 +151,8 @@ class Subscriptions:
         mid = self._settle(first)
         if not self.needs_options:
             return self._remember(buf, off, n, first, mid)
-        if self.needs_options & _OTHER:
-            mid = _NONE
+        if self.needs_options & OTHER:
+            mid = NONE
         end = self.top
         self._reserve(self.found)
         at = self.top
@@ -197,7 +195,7 @@ class Subscriptions:
             node = todo[depth]
             at = offs[depth]
             hidden = dollar and node == self.root
-            if self.hash[node] != _NONE and not hidden:
+            if self.hash[node] != NONE and not hidden:
                 self._collect(self.hash[node])
             if at > end:
                 self._collect(node)
@@ -208,7 +206,7 @@ class Subscriptions:
             depth = self._visit(depth, self.nodes.find(node, buf, at, stop - at), stop + 1)
 
     def _visit(self, depth, node, at):
-        if node == _NONE:
+        if node == NONE:
             return depth
         self._todo[depth] = node
         self._todo_off[depth] = at
@@ -218,7 +216,7 @@ class Subscriptions:
         # Puts the node's subscriptions into the pool, each session once.
         best = self.best
         sub = self.first_sub[node]
-        while sub != _NONE:
+        while sub != NONE:
             self.found += 1
             session = self.session[sub]
             qos = self.qos[sub]

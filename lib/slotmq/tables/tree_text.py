@@ -1,8 +1,6 @@
 # tree_text.py - prints the subscription tree as text, for Broker.dump_tree(). Loaded only then;
 # owns nothing; allocates.
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
+from slotmq.constants import NONE
 
 
 def lines(subs, sessions):
@@ -11,9 +9,9 @@ def lines(subs, sessions):
     $SYS is always among them, although its topics are not stored."""
     below = {}
     for node in range(subs.root):
-        if subs.children[node] or subs.first_sub[node] != _NONE:
+        if subs.children[node] or subs.first_sub[node] != NONE:
             below.setdefault(subs.nodes.scope[node], []).append(node)
-    if subs.nodes.find(subs.root, b"$SYS", 0, 4) == _NONE:
+    if subs.nodes.find(subs.root, b"$SYS", 0, 4) == NONE:
         yield "$SYS"
     todo = [(node, 0) for node in reversed(below.get(subs.root, ()))]
     while todo:
@@ -27,7 +25,7 @@ def lines(subs, sessions):
 def _subscribers(subs, sessions, node):
     who = []
     sub = subs.first_sub[node]
-    while sub != _NONE:
+    while sub != NONE:
         who.append("%s:%d" % (_shown(sessions.client_id(subs.session[sub])), subs.qos[sub]))
         sub = subs.next_in_node[sub]
     return " (" + ", ".join(who) + ")" if who else ""

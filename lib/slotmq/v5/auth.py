@@ -7,10 +7,11 @@
 # and the hook may_connect is asked after it. Broker.five.exchanges has, for each connection with a
 # method, [method, its CONNECT while that waits, data for CONNACK, is an exchange under way?].
 # Loaded on demand; owns nothing. Control plane: may allocate and free.
+from slotmq.constants import (AUTH, BODY, BUSY, DATA, END, MALFORMED_PACKET, METHOD, MORE, NEW, OK,
+    PACKET_TOO_LARGE, PROTOCOL_ERROR, START, UNAUTHORIZED)
 from slotmq.delivery.encode import length_bytes, put_header, put_length
 from slotmq.fast import new_packet, next_packet
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 from slotmq.protocol import open_session
 from slotmq.protocol.connect import Fields
 from slotmq.v5.connack import text
@@ -19,26 +20,12 @@ from slotmq.v5.properties import scan
 
 ondemand.loaded.setdefault("protocol.connect", 0)  # imported here: unload it as well
 
-_BODY = const(3)
-_END = const(4)
-_START = const(2)
-_AUTH = const(0xF0)
-_OK = const(0)
-_SENT = const(-2)  # of a step of CONNECT: it goes on when AUTH comes
-_NEW = const(1)
-_IN_AUTH = const(128)
-_METHOD = const(8)
-_DATA = const(9)
-_MORE = const(19)
+_SENT = -2  # of a step of CONNECT: it goes on when AUTH comes
+_IN_AUTH = 128
 # Reason codes [2.4]
-_CONTINUE = const(0x18)
-_AGAIN = const(0x19)
-_MALFORMED_PACKET = const(0x81)
-_PROTOCOL_ERROR = const(0x82)
-_UNAUTHORIZED = const(0x87)
-_BUSY = const(0x89)
-_BAD_METHOD = const(0x8C)
-_PACKET_TOO_LARGE = const(0x95)
+_CONTINUE = 0x18
+_AGAIN = 0x19
+_BAD_METHOD = 0x8C
 
 
 def auth(broker, conn, fields):
@@ -49,10 +36,10 @@ def auth(broker, conn, fields):
         hook = None  # the listener has no users
     code, data = _BAD_METHOD, None
     if conn in exchanges:
-        code, data = _OK, exchanges[conn][2]  # the exchange is over
+        code, data = OK, exchanges[conn][2]  # the exchange is over
     elif hook:
         code, data = _ask(broker, conn, fields.method, fields.auth_data)
-    if code == _OK:
+    if code == OK:
         exchanges[conn] = [fields.method, None, None, False]
         fields.auth_data = data
         fields.user = getattr(hook, "user", None)
@@ -60,7 +47,7 @@ def auth(broker, conn, fields):
             return ondemand.take("embed.asking", broker.now).may_connect(broker, conn, fields)
         return 0
     if code == _CONTINUE:
-        packet = bytes(fields.buf[fields.pkt[_START] : fields.pkt[_END]])
+        packet = bytes(fields.buf[fields.pkt[START] : fields.pkt[END]])
         exchanges[conn] = [fields.method, packet, None, True]
         code = _send(broker, conn, _CONTINUE, fields.method, data) or _SENT
     _explain(broker, code, fields)
@@ -70,7 +57,7 @@ def auth(broker, conn, fields):
 def _explain(broker, code, fields):
     # For the log: why the Scram, which was asked just now, has refused.
     hook = broker.five.hook(broker)
-    if hook is broker.five.scram and code in (_UNAUTHORIZED, _BUSY):
+    if hook is broker.five.scram and code in (UNAUTHORIZED, BUSY):
         fields.why = hook.why
 
 
@@ -90,16 +77,16 @@ def _ask(broker, conn, method, data):
             hook.forget(conn)
             hook.last = name
             hook.why = why
-            return _BUSY, None
+            return BUSY, None
     code, data = hook.auth(conn, method, data)
-    if code == _UNAUTHORIZED:
+    if code == UNAUTHORIZED:
         hook.why = b"wrong password or unknown user"  # SCRAM fails alike for both
         users.refused += 1
         login.punish(broker, conn, hook.last)
-    elif code == _OK:
+    elif code == OK:
         slot = users.find(hook.user)
-        if broker.conns.state[conn] != _NEW and users.of_conn[conn] != slot:
-            return _UNAUTHORIZED, None  # a client stays the user that it was let in as
+        if broker.conns.state[conn] != NEW and users.of_conn[conn] != slot:
+            return UNAUTHORIZED, None  # a client stays the user that it was let in as
         users.of_conn[conn] = slot
         users.accepted += 1
     return code, data
@@ -108,28 +95,28 @@ def _ask(broker, conn, method, data):
 def _handle_auth(broker, conn, pkt, buf):
     # -> a result, or the CONNECT that waited and may go on now.
     known = broker.five.exchanges.get(conn)
-    at = pkt[_BODY]
-    end = pkt[_END]
+    at = pkt[BODY]
+    end = pkt[END]
     if known is None or at == end:
-        return _PROTOCOL_ERROR
+        return PROTOCOL_ERROR
     code = buf[at]
     values = broker.five.values
     values[0] = 0
     if at + 1 < end:
         at = scan(buf, at + 1, end, _IN_AUTH, values)
         if at != end:
-            return -at if at < 0 else _MALFORMED_PACKET
-    if not values[0] >> _METHOD & 1 or _text(buf, values, _METHOD) != known[0]:
-        return _PROTOCOL_ERROR  # [4.12.0-5]
-    is_new = broker.conns.state[conn] == _NEW
+            return -at if at < 0 else MALFORMED_PACKET
+    if not values[0] >> METHOD & 1 or _text(buf, values, METHOD) != known[0]:
+        return PROTOCOL_ERROR  # [4.12.0-5]
+    is_new = broker.conns.state[conn] == NEW
     if code != _CONTINUE and (code != _AGAIN or is_new) or code == _CONTINUE and not known[3]:
-        return _PROTOCOL_ERROR
-    data = _text(buf, values, _DATA) if values[0] >> _DATA & 1 else None
+        return PROTOCOL_ERROR
+    data = _text(buf, values, DATA) if values[0] >> DATA & 1 else None
     code, data = _ask(broker, conn, known[0], data)
     known[3] = code == _CONTINUE
-    if code == _CONTINUE or code == _OK and not is_new:
+    if code == _CONTINUE or code == OK and not is_new:
         return _send(broker, conn, code, known[0], data)
-    if not is_new or code != _OK:
+    if not is_new or code != OK:
         return code
     connect = known[1]
     known[1], known[2] = None, data
@@ -137,7 +124,7 @@ def _handle_auth(broker, conn, pkt, buf):
 
 
 def _text(buf, values, column):
-    return bytes(buf[values[column] : values[column] + values[column + _MORE]])
+    return bytes(buf[values[column] : values[column] + values[column + MORE]])
 
 
 def _send(broker, conn, code, method, data):
@@ -145,16 +132,16 @@ def _send(broker, conn, code, method, data):
     remaining = 1 + length_bytes(len(body)) + len(body)
     at = space_for(broker, conn, 1 + length_bytes(remaining) + remaining)
     if at < 0:
-        return _PACKET_TOO_LARGE
+        return PACKET_TOO_LARGE
     tx = broker.conns.tx
-    at = put_header(tx, at, _AUTH, remaining)
+    at = put_header(tx, at, AUTH, remaining)
     tx[at] = code
     at = put_length(tx, at + 1, len(body))
     for byte in body:
         tx[at] = byte
         at += 1
     sent(broker, conn, at)
-    return _OK
+    return OK
 
 
 def fill(broker, conn, fields, code):
@@ -162,7 +149,7 @@ def fill(broker, conn, fields, code):
     client it is; -> the code."""
     fields.buf, fields.pkt = _packet(broker.five.exchanges[conn][1])
     fields.level = 5
-    fields.flags = fields.buf[fields.pkt[_BODY] + 7]
+    fields.flags = fields.buf[fields.pkt[BODY] + 7]
     fields.v5 = ondemand.take("v5.connect", broker.now)
     fields.v5.read(broker, conn, fields)
     fields.user = getattr(broker.five.hook(broker), "last", None)
@@ -180,7 +167,7 @@ def handle(broker, conn, pkt, buf):
     """AUTH; if it ends the first exchange, the CONNECT that began it goes on."""
     result = _handle_auth(broker, conn, pkt, buf)
     if not isinstance(result, bytes):
-        if result < 0x80 or conn not in broker.five.exchanges or broker.conns.state[conn] != _NEW:
+        if result < 0x80 or conn not in broker.five.exchanges or broker.conns.state[conn] != NEW:
             return result
         fields = Fields(None)
         return open_session.refuse(broker, conn, fill(broker, conn, fields, result), fields)

@@ -1,12 +1,8 @@
 # connack.py - CONNACK of MQTT 5.0 [5.0, 3.2]: with the broker's limits, or the reason of a
 # refusal. Owns nothing. Control plane: may allocate and free.
+from slotmq.constants import ANNOUNCED, CONNACK, PACKET_MAX
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
-from slotmq.platform.runtime import const
 from slotmq.v5.outgoing_acks import sent, space_for
-
-_CONNACK = const(0x20)
-_PACKET_MAX = const(10)
-_ANNOUNCED = const(2)  # in Sessions.ids_high
 
 
 def refuse(broker, conn, reason):
@@ -27,8 +23,8 @@ def prepare(broker, conn, fields):
     """Prepare the properties of a CONNACK that accepts [3.2.2.3].
 
     False: the client accepts no packet of that size; then nothing may change."""
-    out = b"\x21" + u16(broker.sessions.ids_high[_ANNOUNCED])
-    out += b"\x27" + u32(broker.pkt[_PACKET_MAX])
+    out = b"\x21" + u16(broker.sessions.ids_high[ANNOUNCED])
+    out += b"\x27" + u32(broker.pkt[PACKET_MAX])
     aliases = broker.five.aliases.allowed[conn]
     if aliases:
         out += b"\x22" + u16(aliases)
@@ -78,7 +74,7 @@ def _put_connack(broker, conn, present, reason, properties):
     if at < 0:
         return False
     tx = broker.conns.tx
-    at = put_u16(tx, put_header(tx, at, _CONNACK, remaining), present << 8 | reason)
+    at = put_u16(tx, put_header(tx, at, CONNACK, remaining), present << 8 | reason)
     at = put_length(tx, at, len(properties))
     for byte in properties:
         tx[at] = byte

@@ -1,51 +1,34 @@
 # connect.py - what MQTT 5.0 adds to the steps of CONNECT [5.0, 3.1]; it is Fields.v5 of
 # protocol/connect.py. Owns nothing. Control plane: may allocate and free.
+from slotmq.constants import (BODY, DATA, END, MALFORMED_PACKET, METHOD, MORE, OK, OTHER,
+    PACKET_MAX, PACKET_TOO_LARGE, PASSWORD, PLAIN, PROTOCOL_ERROR, RESPONSE, SESSION_EXPIRY,
+    USER_NAME, WILL)
 from slotmq.fast import utf8_ok
-from slotmq.platform.runtime import const
 from slotmq.v5 import connack
 from slotmq.v5.properties import scan
 from slotmq.v5.source import store
 
-_BODY = const(3)
-_END = const(4)
-_PACKET_MAX = const(10)
-_PLAIN = const(1)  # of subscriptions.kind
-_OTHER = const(4)
-_OK = const(0)
-_IN_CONNECT = const(1)
-_IN_WILL = const(2)
-# Connect flags [3.1.2.3]
-_WILL = const(4)
-_PASSWORD = const(64)
-_USER_NAME = const(128)
+_IN_CONNECT = 1
+_IN_WILL = 2
 # Columns of properties.values
-_MESSAGE_EXPIRY = const(2)
-_RESPONSE = const(4)
-_SESSION_EXPIRY = const(7)
-_METHOD = const(8)
-_DATA = const(9)
-_WILL_DELAY = const(11)
-_INFORMATION = const(12)
-_RECEIVE_MAX = const(15)
-_ALIAS_MAX = const(16)
-_LARGEST = const(18)  # Maximum Packet Size
-_MORE = const(19)
-# Reason codes [2.4]
-_MALFORMED_PACKET = const(0x81)
-_PROTOCOL_ERROR = const(0x82)
-_PACKET_TOO_LARGE = const(0x95)
+_MESSAGE_EXPIRY = 2
+_WILL_DELAY = 11
+_INFORMATION = 12
+_RECEIVE_MAX = 15
+_ALIAS_MAX = 16
+_LARGEST = 18  # Maximum Packet Size
 
 
 def read(broker, conn, fields):
     """Read the packet from its flags on into `fields`; a reason code, or 0."""
     buf = fields.buf
-    end = fields.pkt[_END]
+    end = fields.pkt[END]
     five = broker.five
     five.packet_max[conn] = 0
     flags = fields.flags
-    if flags & 1 or flags >> 3 & 3 == 3 or not flags & _WILL and flags & 0x38:
-        return _MALFORMED_PACKET
-    at = scan(buf, fields.pkt[_BODY] + 10, end, _IN_CONNECT, five.values)
+    if flags & 1 or flags >> 3 & 3 == 3 or not flags & WILL and flags & 0x38:
+        return MALFORMED_PACKET
+    at = scan(buf, fields.pkt[BODY] + 10, end, _IN_CONNECT, five.values)
     if at < 0:
         return -at
     code = _take_properties(broker, conn, buf, fields)
@@ -68,7 +51,7 @@ def store_will(broker, fields, flags):
 
 def prepare(broker, conn, fields):
     """Prepare CONNACK; a reason code if the client accepts no packet of its size, or 0."""
-    return _OK if connack.prepare(broker, conn, fields) else _PACKET_TOO_LARGE
+    return OK if connack.prepare(broker, conn, fields) else PACKET_TOO_LARGE
 
 
 def opened(broker, conn, fields):
@@ -90,8 +73,8 @@ def refuse(broker, conn, reason):
 def _kind(broker, conn):
     # Of the session: may the fast path send to it? A packet has at most two bytes more there.
     five = broker.five
-    limited = 0 < five.packet_max[conn] < broker.pkt[_PACKET_MAX] + 2
-    return _OTHER if limited or five.aliases.offered[conn] else _PLAIN
+    limited = 0 < five.packet_max[conn] < broker.pkt[PACKET_MAX] + 2
+    return OTHER if limited or five.aliases.offered[conn] else PLAIN
 
 
 def _take_properties(broker, conn, buf, fields):
@@ -100,10 +83,10 @@ def _take_properties(broker, conn, buf, fields):
     found = values[0]
     for column in (_RECEIVE_MAX, _LARGEST):
         if found >> column & 1 and not values[column]:
-            return _PROTOCOL_ERROR
-    if found >> _DATA & 1 and not found >> _METHOD & 1:
-        return _PROTOCOL_ERROR
-    fields.expiry = values[_SESSION_EXPIRY] if found >> _SESSION_EXPIRY & 1 else 0
+            return PROTOCOL_ERROR
+    if found >> DATA & 1 and not found >> METHOD & 1:
+        return PROTOCOL_ERROR
+    fields.expiry = values[SESSION_EXPIRY] if found >> SESSION_EXPIRY & 1 else 0
     asked = values[_RECEIVE_MAX] if found >> _RECEIVE_MAX & 1 else 65535
     five.receive_max[conn] = min(asked, broker.deliveries.window[0])
     five.packet_max[conn] = values[_LARGEST] if found >> _LARGEST & 1 else 0
@@ -114,19 +97,19 @@ def _take_properties(broker, conn, buf, fields):
     aliases.offered[conn] = min(offered, most)
     aliases.allowed[conn] = min(aliases.most, own(conn, "max_topic_alias", five.alias_max))
     fields.wants_information = found >> _INFORMATION & 1 and values[_INFORMATION]
-    fields.method = _text(buf, values, _METHOD)
-    fields.auth_data = _text(buf, values, _DATA)
+    fields.method = _text(buf, values, METHOD)
+    fields.auth_data = _text(buf, values, DATA)
     most = broker.settings.persistent_client_expiration
     if most and fields.expiry > most:
         fields.expiry = most
         fields.expiry_lowered = True
-    return _OK
+    return OK
 
 
 def _text(buf, values, column):
     if not values[0] >> column & 1:
         return None
-    return bytes(buf[values[column] : values[column] + values[column + _MORE]])
+    return bytes(buf[values[column] : values[column] + values[column + MORE]])
 
 
 def _read_payload(broker, buf, at, end, fields):
@@ -134,29 +117,29 @@ def _read_payload(broker, buf, at, end, fields):
     values = broker.five.values
     found, at = _string(buf, at, end)
     if at < 0:
-        return _MALFORMED_PACKET
+        return MALFORMED_PACKET
     fields.client_id = found
-    if flags & _WILL:
+    if flags & WILL:
         start = at
         at = scan(buf, at, end, _IN_WILL, values)
         if at < 0:
             return -at
-        if values[0] >> _RESPONSE & 1:
-            if not utf8_ok(buf, values[_RESPONSE], values[_RESPONSE + _MORE], 1):
-                return _PROTOCOL_ERROR  # [3.3.2-14]
+        if values[0] >> RESPONSE & 1:
+            if not utf8_ok(buf, values[RESPONSE], values[RESPONSE + MORE], 1):
+                return PROTOCOL_ERROR  # [3.3.2-14]
         fields.will_delay = values[_WILL_DELAY] if values[0] >> _WILL_DELAY & 1 else 0
         fields.will_properties = _will_properties(buf, start, at, values, fields)
         fields.will_topic, at = _string(buf, at, end)
         fields.will_message, at = _string(buf, at, end, False)
         if at < 0:
-            return _MALFORMED_PACKET
+            return MALFORMED_PACKET
         if not utf8_ok(buf, *fields.will_topic, 1):
-            return _PROTOCOL_ERROR  # empty, or with wildcards [4.7.1-1, 4.7.3-1]
-    if flags & _USER_NAME:
+            return PROTOCOL_ERROR  # empty, or with wildcards [4.7.1-1, 4.7.3-1]
+    if flags & USER_NAME:
         fields.user_name, at = _string(buf, at, end)
-    if flags & _PASSWORD:
+    if flags & PASSWORD:
         fields.password, at = _string(buf, at, end, False)
-    return _OK if at == end else _MALFORMED_PACKET
+    return OK if at == end else MALFORMED_PACKET
 
 
 def _string(buf, at, end, is_text=True):
@@ -175,9 +158,9 @@ def _will_properties(buf, start, end, values, fields):
     data = bytearray(buf[start + 1 : end])
     gone = []
     if values[0] >> _WILL_DELAY & 1:
-        gone.append(values[_WILL_DELAY + _MORE])
+        gone.append(values[_WILL_DELAY + MORE])
     if values[0] >> _MESSAGE_EXPIRY & 1:
-        at = values[_MESSAGE_EXPIRY + _MORE]
+        at = values[_MESSAGE_EXPIRY + MORE]
         fields.will_expiry = bytes(buf[at + 1 : at + 5])
         gone.append(at)
     for at in sorted(gone, reverse=True):

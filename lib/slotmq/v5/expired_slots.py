@@ -3,13 +3,8 @@
 #
 # A look counts the messages that have expired and those that will. Only if any has does it mark
 # them, which allocates, and go through retained messages and deliveries.
+from slotmq.constants import DROPPED, EXTRA, NONE, QUEUED
 from slotmq.fast import finish, unref
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
-_EXTRA = const(8)
-_QUEUED = const(0)
-_DROPPED = const(4)
 
 
 def forget(broker):
@@ -20,14 +15,14 @@ def forget(broker):
     now = broker.now
     gone = later = 0
     for msg in range(len(expires)):
-        if expires[msg] and refs[msg] and flags[msg] & _EXTRA:
+        if expires[msg] and refs[msg] and flags[msg] & EXTRA:
             if expires[msg] > now or five.remaining(broker, msg):
                 later += 1
             else:
                 gone += 1
     for msg in broker.sessions.will:
         # It expires from its publication on.
-        left = -1 if msg == _NONE else five.remaining(broker, msg)
+        left = -1 if msg == NONE else five.remaining(broker, msg)
         if left > 0:
             later -= 1
         elif not left:
@@ -52,14 +47,14 @@ def _drop(broker, marks):
     retained = broker.retained
     for at in range(retained.top):
         msg = retained.msg[at]
-        if msg != _NONE and marks[msg]:
+        if msg != NONE and marks[msg]:
             unref(broker.tables, retained.remove(at))
             found += 1
     deliveries = broker.deliveries
     state, msgs = deliveries.state, deliveries.msg
     for at in range(deliveries.slots):
-        if state[at] == _QUEUED and marks[msgs[at]] and not deliveries.may_be_known(at):
-            broker.stats[_DROPPED] += 1
+        if state[at] == QUEUED and marks[msgs[at]] and not deliveries.may_be_known(at):
+            broker.stats[DROPPED] += 1
             finish(broker.tables, at)
             found += 1
     return found

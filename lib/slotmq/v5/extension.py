@@ -20,35 +20,20 @@
 # now has version 3. BRIDGE, alone or with one of these: a bridge has it. The state FIVE is of a
 # client that may send AUTH, and is read by the handlers.
 # Does not allocate after construction.
+from slotmq.constants import (BY, EXTRA, HAS_ROW, LINGERING, LONGEST, LOST, NEAR, NEVER, NONE,
+    NO_LOCAL, OTHER, PLAIN, REFUSED, TICK)
 from slotmq.delivery import lifecycle
 from slotmq.net import closing
 from slotmq.platform import heap, ondemand
 from slotmq.platform.arrays import i32, u16
-from slotmq.platform.runtime import const
 from slotmq.v5 import dispatch, outgoing_acks, routing, send
 from slotmq.v5.properties import make
 from slotmq.v5.shared_subscriptions import Shares
 from slotmq.v5.source import Source
 from slotmq.v5.topic_aliases import Aliases
 
-_NONE = const(0xFFFF)
-_EXTRA = const(8)
-_LOST = const(9)
-_HAS_ROW = const(16)  # flag of a message: the journal has its row
-_REFUSED = const(5)
-_QUEUED = const(0)
-_DROPPED = const(4)
-_EXPIRED = const(26)  # index in stats
-_TICK = const(2)  # as in net/loop.py
-_LINGERING = const(5)
-_NEAR = const(8)
-_LINGER = const(10)  # tenths of a second
-_LONGEST = const(50000000)
-_PLAIN = const(1)  # of subscriptions.kind
-_OTHER = const(4)
-_NO_LOCAL = const(4)
-_BY = const(64)  # flag of a delivery
-NEVER = 0x3FFFFFFF  # seconds: a session that does not expire
+_EXPIRED = 26  # index in stats
+_LINGER = 10  # tenths of a second
 
 
 class Version5:
@@ -69,7 +54,7 @@ class Version5:
         self.props = u16(limits.messages)
         self.expires = i32(limits.messages)  # tenths of a second
         self.far = bytearray(limits.messages)  # how many times 2 ** 25 seconds later
-        self.group = u16(limits.deliveries, _NONE)
+        self.group = u16(limits.deliveries, NONE)
         self.ident = i32(limits.deliveries)
         self.expiry = i32(limits.sessions)
         self.will_delay = i32(limits.sessions)
@@ -81,7 +66,7 @@ class Version5:
         self.options = bytearray(limits.subscriptions)
         self.identifier = i32(limits.subscriptions)
         self.shares = Shares(limits)
-        broker.subscriptions.share = self.share = u16(limits.subscriptions, _NONE)
+        broker.subscriptions.share = self.share = u16(limits.subscriptions, NONE)
         broker.subscriptions.kind = bytearray(limits.sessions)
         broker.subscriptions.five = self
         self.source = Source(limits)  # the message that is being published or sent
@@ -91,7 +76,7 @@ class Version5:
         self.looks = True  # may v5/expired_slots.py look for those that have? Once a tick.
         # During a fan-out: the subscription identifier for each session
         self.idents = i32(limits.sessions)
-        self.publisher = _NONE  # the session whose message is being published, for No Local
+        self.publisher = NONE  # the session whose message is being published, for No Local
         self.exchanges = {}  # connections that authenticate by AUTH, see v5/auth.py
         self.scram = None
         if broker.users:
@@ -103,37 +88,37 @@ class Version5:
     def opened_3(self, broker, session, clean, kind=0):
         """A client of version 3 has opened a session: it expires as late as any may."""
         if kind or broker.subscriptions.kind[session]:
-            self.take(broker, session, kind or _OTHER)
+            self.take(broker, session, kind or OTHER)
         most = broker.settings.persistent_client_expiration
         self.set_expiry(broker, session, 0 if clean else most or NEVER)
         self.will_delay[session] = 0
 
     def set_expiry(self, broker, session, seconds):
         """Set how long the session outlives its connection."""
-        self.expiry[session] = seconds if seconds < _LONGEST else NEVER
+        self.expiry[session] = seconds if seconds < LONGEST else NEVER
         broker.sessions.clean[session] = 0 if seconds else 1
         broker.sessions.touch(session)
 
-    def take(self, broker, session, kind=_PLAIN):
+    def take(self, broker, session, kind=PLAIN):
         """Set subscriptions.kind. A route depends on it."""
         subs = broker.subscriptions
         if subs.kind[session] != kind:
             subs.kind[session] = kind
-            if broker.sessions.first_sub[session] != _NONE:
+            if broker.sessions.first_sub[session] != NONE:
                 subs.forget_routes()
 
     def set_subscription(self, broker, entry, group, ident):
         """Note by which subscription a delivery came: its group and its identifier."""
-        if group != _NONE or ident:
-            broker.deliveries.flags[entry] |= _BY
+        if group != NONE or ident:
+            broker.deliveries.flags[entry] |= BY
             self.group[entry] = group
             self.ident[entry] = ident
 
     def is_odd(self, sub):
         """Does each message for this subscription need its options? RETAIN alone does not need
         Retain As Published."""
-        odd = self.options[sub] & _NO_LOCAL or self.identifier[sub]
-        return odd or self.share[sub] != _NONE
+        odd = self.options[sub] & NO_LOCAL or self.identifier[sub]
+        return odd or self.share[sub] != NONE
 
     def attached(self, broker, session):
         """The session has a connection again: drop the will that waited [3.1.3-9]."""
@@ -143,14 +128,14 @@ class Version5:
     def will_goes(self, broker, session, will):
         """A will is about to be published: its sender is the session, its expiry begins now."""
         self.publisher = session
-        if broker.messages.flags[will] & _EXTRA and self.expires[will]:
+        if broker.messages.flags[will] & EXTRA and self.expires[will]:
             later = broker.now - self.will_since[session]
             self.expires[will] = self.expires[will] + later or -1  # 0 would be never
-            broker.messages.flags[will] &= ~_HAS_ROW  # the journal has the old time
+            broker.messages.flags[will] &= ~HAS_ROW  # the journal has the old time
 
     def keeps_will(self, broker, session):
         """Does the will of a session that has just lost its connection wait?"""
-        delay = min(self.will_delay[session], self.expiry[session], _LONGEST)
+        delay = min(self.will_delay[session], self.expiry[session], LONGEST)
         if delay == 0:
             return False
         self.will_at[session] = broker.now + delay * 10
@@ -161,15 +146,15 @@ class Version5:
         self.options[sub] = 0
         self.identifier[sub] = 0
         group = self.share[sub]
-        if group == _NONE:
+        if group == NONE:
             return
         broker = self.broker
         self.shares.left(group)
-        self.share[sub] = _NONE
+        self.share[sub] = NONE
         entry = broker.sessions.head[broker.subscriptions.session[sub]]
-        while entry != _NONE:
-            if broker.deliveries.flags[entry] & _BY and self.group[entry] == group:
-                self.group[entry] = _NONE
+        while entry != NONE:
+            if broker.deliveries.flags[entry] & BY and self.group[entry] == group:
+                self.group[entry] = NONE
             entry = broker.deliveries.next[entry]
 
     def session_ends(self, broker, session):
@@ -177,7 +162,7 @@ class Version5:
         subscriptions on."""
         lifecycle.publish_will(broker, session)
         kinds = broker.subscriptions.kind
-        if kinds[session] and broker.sessions.head[session] != _NONE:
+        if kinds[session] and broker.sessions.head[session] != NONE:
             heap.lift()
             try:
                 ondemand.take("v5.shared_session_end", broker.now).pass_on(broker, session)
@@ -189,13 +174,13 @@ class Version5:
     def lingers(self, broker, conn):
         """Must an ended connection linger, so that its last packet arrives?"""
         conns = broker.conns
-        was_sent = conns.tx_limit[conn] == 0 or conns.reason[conn] == _REFUSED
-        was_sent = was_sent and conns.reason[conn] != _LOST  # its socket has failed since
-        if conns.level[conn] != 5 or not was_sent or conns.chunked_msg[conn] != _NONE:
+        was_sent = conns.tx_limit[conn] == 0 or conns.reason[conn] == REFUSED
+        was_sent = was_sent and conns.reason[conn] != LOST  # its socket has failed since
+        if conns.level[conn] != 5 or not was_sent or conns.chunked_msg[conn] != NONE:
             return False
         lifecycle.detach(broker, conn)
         conns.drop_buffered(conn)
-        conns.state[conn] = _LINGERING
+        conns.state[conn] = LINGERING
         conns.opened[conn] = broker.now
         return True
 
@@ -215,12 +200,12 @@ class Version5:
         """Called several times a second: end sessions and lingers that are due, publish wills."""
         conns = broker.conns
         for conn in range(conns.top):
-            if conns.state[conn] == _LINGERING and broker.now - conns.opened[conn] >= _LINGER:
+            if conns.state[conn] == LINGERING and broker.now - conns.opened[conn] >= _LINGER:
                 closing.hang_up(broker.loop, conn)
         if broker.now >= self.next_due:
             self._end_what_is_due(broker)
         self.looks = True
-        if broker.now & 7 < _TICK:  # every 0.8 seconds
+        if broker.now & 7 < TICK:  # every 0.8 seconds
             self.reclaim()
 
     def note_due(self, broker, session):
@@ -229,7 +214,7 @@ class Version5:
         due = NEVER
         if self.expiry[session] < NEVER:
             due = broker.sessions.left[session] + self.expiry[session] * 10
-        if broker.sessions.will[session] != _NONE:
+        if broker.sessions.will[session] != NONE:
             due = min(due, self.will_at[session])
         self.next_due = min(self.next_due, due)
 
@@ -237,13 +222,13 @@ class Version5:
         sessions = broker.sessions
         self.next_due = NEVER
         for session in range(sessions.slots):
-            if sessions.used(session) and sessions.conn[session] == _NONE:
+            if sessions.used(session) and sessions.conn[session] == NONE:
                 gone = (broker.now - sessions.left[session]) // 10
                 if gone >= self.expiry[session] < NEVER:
                     broker.stats[_EXPIRED] += 1
                     lifecycle.end_session(broker, session)
                     continue
-                if sessions.will[session] != _NONE and broker.now >= self.will_at[session]:
+                if sessions.will[session] != NONE and broker.now >= self.will_at[session]:
                     lifecycle.publish_will(broker, session)
                 self.note_due(broker, session)
 
@@ -265,8 +250,8 @@ class Version5:
     def remaining(self, broker, msg):
         """Seconds until a message expires; 0: it has, -1: it never does [3.3.2.3.3].
 
-        As in Source.left, at most _NEAR times 2 ** 25 seconds of `far` are counted."""
-        if not broker.messages.flags[msg] & _EXTRA or not self.expires[msg]:
+        As in Source.left, at most NEAR times 2 ** 25 seconds of `far` are counted."""
+        if not broker.messages.flags[msg] & EXTRA or not self.expires[msg]:
             return -1
         left = (self.expires[msg] - broker.now + 9) // 10
-        return max(0, left + (min(self.far[msg], _NEAR) << 25))
+        return max(0, left + (min(self.far[msg], NEAR) << 25))

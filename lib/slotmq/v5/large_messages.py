@@ -3,17 +3,11 @@
 # write() puts what is between topic and payload: for version 5, and of messages with
 # properties. Such a message has no alias. Its client is not read meanwhile, so its subscriptions,
 # and their identifiers, stay as they are. Loaded on demand. Owns nothing. Does not allocate.
+from slotmq.constants import EXTRA, MIDDLE, NONE, OWN_SEVERAL, PUBLISH_OUT
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.delivery.outgoing import fill, pass_rest, set_chunked
 from slotmq.fast import copy
-from slotmq.platform.runtime import const
 from slotmq.v5.send import identifiers, put_expiry
-
-_NONE = const(0xFFFF)
-_EXTRA = const(8)
-_OWN_SEVERAL = const(-2)
-_MIDDLE = const(11)  # packet id, length of the properties, expiry
-_PUBLISH_OUT = const(3)
 
 
 def pass_on(broker, conn, end, start, n):
@@ -29,7 +23,7 @@ def pass_on(broker, conn, end, start, n):
     if conns.tx_end[conn] == end:  # nothing of it was taken
         conns.tx_end[conn] = base
         return 0
-    broker.stats[_PUBLISH_OUT] += 1
+    broker.stats[PUBLISH_OUT] += 1
     pass_rest(broker, conn, broker.five.source.buf, start, n)
     return 1
 
@@ -38,7 +32,7 @@ def send(broker, conn, first, packet_id, ident):
     """emit() for such a message."""
     conns = broker.conns
     source = broker.five.source
-    if source.msg == _NONE:  # there is no slot for it
+    if source.msg == NONE:  # there is no slot for it
         broker.messages.refused += 1
         return -1
     if source.tbuf is not source.text:  # its buffer is overwritten later
@@ -48,10 +42,10 @@ def send(broker, conn, first, packet_id, ident):
     remaining = 2 + source.topic_len + source.size + (2 if packet_id else 0)
     if conns.level[conn] == 5:
         own = identifiers(broker, conns.session[conn], ident, None, 0)
-        if own + _MIDDLE > conns.tx_bytes:  # put_middle() puts it as a whole
+        if own + MIDDLE > conns.tx_bytes:  # put_middle() puts it as a whole
             return -1
         section = source.props + own + (5 if source.left > 0 else 0)
-        broker.five.chunked_ident[conn] = _OWN_SEVERAL if ident < 0 and source.own else ident
+        broker.five.chunked_ident[conn] = OWN_SEVERAL if ident < 0 and source.own else ident
         remaining += section - source.props + length_bytes(section)
     else:
         remaining -= source.props
@@ -60,11 +54,11 @@ def send(broker, conn, first, packet_id, ident):
         return 0  # the connection is ending
     put_header(conns.tx, at, first, remaining)
     broker.messages.refs[source.msg] += 1
-    if not packet_id and (conns.level[conn] == 5 or broker.messages.flags[source.msg] & _EXTRA):
-        packet_id = _NONE  # there is something to put, but no packet id
+    if not packet_id and (conns.level[conn] == 5 or broker.messages.flags[source.msg] & EXTRA):
+        packet_id = NONE  # there is something to put, but no packet id
     set_chunked(conns, conn, source.msg, 0, packet_id)
     fill(broker, conn)
-    broker.stats[_PUBLISH_OUT] += 1
+    broker.stats[PUBLISH_OUT] += 1
     return 1
 
 
@@ -80,13 +74,13 @@ def write(broker, conn, msg, at, packet_id):
     if ident < 0:
         if five.source.msg != msg:
             five.source.from_message(broker, msg)
-        five.source.own = ident == _OWN_SEVERAL
+        five.source.own = ident == OWN_SEVERAL
     size = identifiers(broker, session, ident, None, 0) if conns.level[conn] == 5 else 0
-    if at + size + _MIDDLE > (conn + 1) * conns.tx_bytes:
+    if at + size + MIDDLE > (conn + 1) * conns.tx_bytes:
         return at
-    extra = broker.messages.flags[msg] & _EXTRA
+    extra = broker.messages.flags[msg] & EXTRA
     props = five.props[msg] if extra else 0
-    if packet_id != _NONE:
+    if packet_id != NONE:
         at = put_u16(tx, at, packet_id)
     conns.chunked_id[conn] = 0
     if conns.level[conn] != 5:

@@ -1,12 +1,11 @@
 # outgoing_acks.py - acknowledgements with a reason code, and DISCONNECT, for a client of MQTT 5.0
 # [5.0, 3.4 to 3.7, 3.14]. Owns nothing. Does not allocate.
+from slotmq.constants import PACKETS_OUT
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.outgoing import put_ack
-from slotmq.platform.runtime import const
 
-_PACKETS_OUT = const(1)
-_DISCONNECT = const(0xE0)
-# The results of protocol/packet.py as reason codes of DISCONNECT [2.4]; 0: no packet
+_DISCONNECT = 0xE0
+# The results of constants.py as reason codes of DISCONNECT [2.4]; 0: no packet
 _REASONS = b"\0\0\x81\x82\x95\0\x97\x8e\x8d\0\x8b\0\0"
 
 
@@ -32,7 +31,7 @@ def sent(broker, conn, end):
     conns.tx_end[conn] = end
     if conns.out[conn] == 0:
         conns.mark_dirty(conn)
-    broker.stats[_PACKETS_OUT] += 1
+    broker.stats[PACKETS_OUT] += 1
 
 
 def space_for(broker, conn, n):

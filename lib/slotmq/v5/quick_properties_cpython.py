@@ -1,14 +1,11 @@
 # quick_properties_cpython.py - puts fast/properties_cpython.py in place: packets that the fast
 # path leaves go there before they go to the handlers. The first client of version 5 has it done.
 # With an interceptor that must see each property, such as the recorder, nothing changes.
+from slotmq.constants import BLOCKED, BRIDGE, PLAIN
 from slotmq.delivery import routing
 from slotmq.fast import fast_path
 from slotmq.fast.properties_cpython import Quick
 from slotmq.v5.routing import drain as drain_plainly
-
-_BLOCKED = 2
-_PLAIN = 1
-_BRIDGE = 2  # of subscriptions.kind
 
 
 def make(broker):
@@ -16,7 +13,7 @@ def make(broker):
     five = broker.five
     inner = five.take
 
-    def take(broker, session, kind=_PLAIN):
+    def take(broker, session, kind=PLAIN):
         five.take = inner
         begin(broker)
         inner(broker, session, kind)
@@ -45,7 +42,7 @@ def tick(broker):
 def drain(broker, session):
     """drain() of v5/routing.py with the fast path's way for properties and aliases."""
     conn = broker.sessions.conn[session]
-    if broker.subscriptions.kind[session] & _BRIDGE or broker.conns.level[conn] != 5:
+    if broker.subscriptions.kind[session] & BRIDGE or broker.conns.level[conn] != 5:
         drain_plainly(broker, session)
         return
     sessions = broker.sessions
@@ -58,7 +55,7 @@ def drain(broker, session):
     while True:
         done = quick.send(broker.tables, session, conn, most)
         at = conns.tx_end[conn]
-        if done == 1 and conns.out[conn] != _BLOCKED and not broker.no_commit:
+        if done == 1 and conns.out[conn] != BLOCKED and not broker.no_commit:
             broker.flush(conn)
         if conns.tx_end[conn] == at:
             break

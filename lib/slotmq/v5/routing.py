@@ -1,42 +1,26 @@
 # routing.py - delivers a message on a route with clients of MQTT 5.0, and sends what waits in a
 # session of version 5: as delivery/routing.py does for version 3. The pool entries of such a route
 # are subscriptions, not sessions, because their options matter. Owns nothing. Does not allocate.
+from slotmq.constants import (BY, DROPPED, END, FLAGS, INFLIGHT_BYTES, NONE, NOT_OWN, OTHER,
+    PACKETS_OUT, PAYLOAD, PUBLISH, PUBREL, QUEUED, RAP, RELEASED, TOPIC, TOPIC_LEN)
 from slotmq.delivery import routing
 from slotmq.delivery.encode import put_short
 from slotmq.delivery.outgoing import space
 from slotmq.fast import finish, send, unref
-from slotmq.platform.runtime import const
 from slotmq.v5.send import emit
 from slotmq.v5.source import store
 
-_NONE = const(0xFFFF)
-_INFLIGHT_BYTES = const(7)  # of Deliveries.count
-_RAP = const(8)
-_SEVERAL = const(-1)
-_OWN = const(16)  # flag of a delivery to its publisher; 0x30, PUBLISH, has the same bit
-_NOT_OWN = const(4 | 16)  # No Local of a client, of a bridge
-_OTHER = const(4)  # of subscriptions.kind
-_BY = const(64)
-_QUEUED = const(0)
-_RELEASED = const(3)
-_PUBLISH = const(0x30)
-_PUBREL = const(0x62)
-_FLAGS = const(1)
-_END = const(4)
-_TOPIC = const(7)
-_TOPIC_LEN = const(8)
-_PAYLOAD = const(9)
-_PACKETS_OUT = const(1)
-_DROPPED = const(4)
+_SEVERAL = -1
+_OWN = 16  # flag of a delivery to its publisher; 0x30, PUBLISH, has the same bit
 
 
 def publish_packet(broker, pkt, buf, slot):
     """Deliver a QoS 0 PUBLISH from a client of version 3 on such a route."""
     source = broker.five.source
-    source.from_packet(buf, pkt[_TOPIC], pkt[_TOPIC_LEN], buf, pkt[_PAYLOAD], pkt[_END])
-    source.retain = pkt[_FLAGS] & 1
+    source.from_packet(buf, pkt[TOPIC], pkt[TOPIC_LEN], buf, pkt[PAYLOAD], pkt[END])
+    source.retain = pkt[FLAGS] & 1
     spread(broker, slot, 0)
-    if source.msg != _NONE:
+    if source.msg != NONE:
         unref(broker.tables, source.msg)
 
 
@@ -58,20 +42,20 @@ def spread(broker, slot, qos):
     for i in range(first, end):
         sub = pool[i]
         session = subs.session[sub]
-        if subs.share[sub] != _NONE:
+        if subs.share[sub] != NONE:
             _to_group(broker, subs.share[sub], qos)
         elif subs.every:
             if not _is_local(broker, sub):
-                deliver(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP)
+                deliver(broker, session, sub, qos, subs.qos[sub], broker.five.options[sub] & RAP)
         elif best[session]:
             # _note_best() has noted for the session: highest QoS + 1 in 2 bits, Retain As
             # Published
             found = best[session]
             best[session] = 0
-            deliver(broker, session, _NONE, qos, (found & 3) - 1, found & _RAP)
+            deliver(broker, session, NONE, qos, (found & 3) - 1, found & RAP)
             broker.five.idents[session] = 0
     for i in range(first, end):
-        if subs.share[pool[i]] != _NONE:
+        if subs.share[pool[i]] != NONE:
             broker.five.shares.picked[subs.share[pool[i]]] = 0
 
 
@@ -84,10 +68,10 @@ def _note_best(broker, first, end):
     for i in range(first, end):
         sub = subs.pool[i]
         session = subs.session[sub]
-        if subs.share[sub] == _NONE and not _is_local(broker, sub):
+        if subs.share[sub] == NONE and not _is_local(broker, sub):
             found = best[session]
             granted = max(found & 3, subs.qos[sub] + 1)
-            best[session] = granted | (found | five.options[sub]) & _RAP
+            best[session] = granted | (found | five.options[sub]) & RAP
             if five.identifier[sub]:
                 several = five.idents[session]
                 five.idents[session] = _SEVERAL if several else five.identifier[sub]
@@ -97,10 +81,10 @@ def _is_local(broker, sub):
     # Does No Local exclude this subscription, since its client has published the message
     # [3.8.3-3]?
     five = broker.five
-    if not five.options[sub] & _NOT_OWN:
+    if not five.options[sub] & NOT_OWN:
         return False
     publisher = five.publisher
-    if publisher == _NONE and broker.reading != _NONE:  # a client of version 3 publishes
+    if publisher == NONE and broker.reading != NONE:  # a client of version 3 publishes
         publisher = broker.conns.session[broker.reading]
     return broker.subscriptions.session[sub] == publisher
 
@@ -113,11 +97,11 @@ def _to_group(broker, slot, qos):
     shares.picked[slot] = 1
     source = broker.five.source
     size = source.topic_len + 2 + source.size
-    sub = shares.choose(broker, slot, qos, _NONE, source.msg, size)
-    if sub != _NONE:
+    sub = shares.choose(broker, slot, qos, NONE, source.msg, size)
+    if sub != NONE:
         subs = broker.subscriptions
         deliver(
-            broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & _RAP
+            broker, subs.session[sub], sub, qos, subs.qos[sub], broker.five.options[sub] & RAP
         )
 
 
@@ -127,7 +111,7 @@ def deliver(broker, session, sub, qos, granted, keep_retain):
     source = five.source
     conn = broker.sessions.conn[session]
     source.own = five.publisher == session
-    ident = five.identifier[sub] if sub != _NONE else five.idents[session]
+    ident = five.identifier[sub] if sub != NONE else five.idents[session]
     retain = source.retain if keep_retain else 0
     qos = granted if broker.upgrade_qos else min(qos, granted)
     if qos == 0:
@@ -135,20 +119,20 @@ def deliver(broker, session, sub, qos, granted, keep_retain):
         if waits is None:
             return
         if waits <= 0:
-            sent = 0 if waits else emit(broker, conn, _PUBLISH | retain, 0, ident)
+            sent = 0 if waits else emit(broker, conn, PUBLISH | retain, 0, ident)
             if sent or not routing.must_wait(broker, conn):
                 if sent == 0:
-                    routing.drop(broker, session, _NONE, source.topic_len + source.size)
+                    routing.drop(broker, session, NONE, source.topic_len + source.size)
                 elif sent < 0:
-                    broker.stats[_DROPPED] += 1
+                    broker.stats[DROPPED] += 1
                 return
-    if source.msg == _NONE and store(broker, retain) == _NONE:
-        routing.refuse(broker, _NONE, source.topic_len + 2 + source.size)
+    if source.msg == NONE and store(broker, retain) == NONE:
+        routing.refuse(broker, NONE, source.topic_len + 2 + source.size)
         return
     flags = qos << 1 | retain | (_OWN if source.own else 0)
     entry = routing.enqueue(broker, session, source.msg, flags)
-    if entry != _NONE:
-        group = broker.subscriptions.share[sub] if sub != _NONE else _NONE
+    if entry != NONE:
+        group = broker.subscriptions.share[sub] if sub != NONE else NONE
         five.set_subscription(broker, entry, group, ident)
 
 
@@ -158,10 +142,10 @@ def drain(broker, session):
     sessions.progress[session] = broker.now
     conn = sessions.conn[session]
     most = broker.five.receive_max[conn]
-    if broker.deliveries.count[_INFLIGHT_BYTES]:
+    if broker.deliveries.count[INFLIGHT_BYTES]:
         most = routing.ask_quota(broker, session, most, 0, 0, -1, most)
-    is_plain = not broker.subscriptions.kind[session] & _OTHER
-    while sessions.cursor[session] != _NONE:
+    is_plain = not broker.subscriptions.kind[session] & OTHER
+    while sessions.cursor[session] != NONE:
         if is_plain and not send(broker.tables, session, conn, most):
             break
         if not _send(broker, conn, session, most):
@@ -171,7 +155,7 @@ def drain(broker, session):
 def _under_way(broker, session, entry):
     # How many deliveries before this one wait for an acknowledgement on this connection.
     deliveries = broker.deliveries
-    if deliveries.state[entry] == _QUEUED:
+    if deliveries.state[entry] == QUEUED:
         return broker.sessions.inflight[session]
     count = 0
     before = broker.sessions.head[session]
@@ -187,12 +171,12 @@ def _send(broker, conn, session, most):
     sessions = broker.sessions
     entry = sessions.cursor[session]
     flags = deliveries.flags[entry]
-    if deliveries.state[entry] == _RELEASED:
+    if deliveries.state[entry] == RELEASED:
         at = space(broker, conn, 4)
         if at < 0:
             return False
-        put_short(broker.conns.tx, at, _PUBREL, entry + 1)
-        broker.stats[_PACKETS_OUT] += 1
+        put_short(broker.conns.tx, at, PUBREL, entry + 1)
+        broker.stats[PACKETS_OUT] += 1
         sessions.cursor[session] = deliveries.next[entry]
         return True
     if flags & 6 and _under_way(broker, session, entry) >= most:
@@ -201,12 +185,12 @@ def _send(broker, conn, session, most):
     source.from_message(broker, deliveries.msg[entry])
     packet_id = entry + 1 if flags & 6 else 0
     source.own = flags & _OWN
-    ident = broker.five.ident[entry] if flags & _BY else 0
-    sent = emit(broker, conn, _PUBLISH | flags & 15, packet_id, ident)
+    ident = broker.five.ident[entry] if flags & BY else 0
+    sent = emit(broker, conn, PUBLISH | flags & 15, packet_id, ident)
     if sent == 0:
         return False
     if sent < 0:
-        broker.stats[_DROPPED] += 1
+        broker.stats[DROPPED] += 1
     if sent < 0 or not flags & 6:
         finish(broker.tables, entry)
         return True

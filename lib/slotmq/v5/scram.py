@@ -11,12 +11,11 @@
 import binascii
 import os
 
+from slotmq.constants import UNAUTHORIZED
 from slotmq.platform import ondemand
-from slotmq.platform.runtime import const
 
-_DATA_MAX = const(512)  # bytes of a client's message
-_UNAUTHORIZED = const(0x87)
-_BAD_AUTHENTICATION_METHOD = const(0x8C)
+_DATA_MAX = 512  # bytes of a client's message
+_BAD_AUTHENTICATION_METHOD = 0x8C
 
 
 class Scram:
@@ -46,7 +45,7 @@ class Scram:
                 return steps.first(self, who, data)
             except ValueError:
                 pass
-        return _UNAUTHORIZED, None
+        return UNAUTHORIZED, None
 
     def forget(self, who):
         """The connection has ended."""

@@ -4,15 +4,11 @@ import binascii
 import hashlib
 
 from slotmq.access.pbkdf2 import hmac, same, xor
-from slotmq.platform.runtime import const
+from slotmq.constants import KEY, NONE, SALT, STORED
 
-_KEY = const(32)  # bytes of SHA-256's digest
-_NONE = const(0xFFFF)
-_SALT = const(0)  # fields of a user
-_STORED = const(1)
-_SERVER = const(2)
-_CONTINUE_AUTHENTICATION = const(0x18)
-_SERVER_BUSY = const(0x89)
+_SERVER = 2
+_CONTINUE_AUTHENTICATION = 0x18
+_SERVER_BUSY = 0x89
 
 
 def first(scram, who, data):
@@ -38,10 +34,10 @@ def _keys(users, name):
     # of mosquitto_passwd, which has no such keys, gets made-up ones.
     slot = users.find(name)
     _, count, salt, secret = users.made_up(name)
-    if slot == _NONE or slot in users.foreign:
+    if slot == NONE or slot in users.foreign:
         return count, salt, secret, secret
-    salt = users.field(slot, _SALT, users.salt_bytes[slot])
-    return users.iterations[slot], salt, users.field(slot, _STORED), users.field(slot, _SERVER)
+    salt = users.field(slot, SALT, users.salt_bytes[slot])
+    return users.iterations[slot], salt, users.field(slot, STORED), users.field(slot, _SERVER)
 
 
 def final(scram, data, name, stored, server, begin, signed):
@@ -72,5 +68,5 @@ def _base64(raw):
 
 def _bytes(text):
     raw = binascii.a2b_base64(text)
-    _must(_base64(raw) == text and len(raw) == _KEY)  # a2b takes what is no base64
+    _must(_base64(raw) == text and len(raw) == KEY)  # a2b takes what is no base64
     return raw

@@ -5,25 +5,16 @@
 # remaining expiry, topic alias, subscription identifiers. The middle part of the file is for
 # messages larger than the outgoing buffer; what these seldom need is in v5/large_messages.py. Owns
 # nothing. Does not allocate.
+from slotmq.constants import DROPPED, DUP, NEAR, NONE, NOT_OWN, PUBLISH_OUT
 from slotmq.delivery.encode import length_bytes, put_header, put_length, put_u16
 from slotmq.delivery.outgoing import fill, may_begin, set_chunked, space
 from slotmq.fast import copy, topic_matches
 from slotmq.platform import heap, ondemand
-from slotmq.platform.runtime import const
 from slotmq.v5.source import store
 
-_NONE = const(0xFFFF)
-_EXTRA = const(8)
 # How a message larger than the outgoing buffer is sent: from its slot, or from the packet
-_BY_SLOT = const(1)
-_STRAIGHT = const(2)
-_DUP = const(8)  # in the flags of PUBLISH
-_NOT_OWN = const(4 | 16)  # No Local of a client, of a bridge
-_OWN_SEVERAL = const(-2)
-_NEAR = const(8)
-_MIDDLE = const(11)  # packet id, length of the properties, expiry
-_PUBLISH_OUT = const(3)
-_DROPPED = const(4)
+_BY_SLOT = 1
+_STRAIGHT = 2
 
 
 def send(broker, conn, msg, first, packet_id):
@@ -33,7 +24,7 @@ def send(broker, conn, msg, first, packet_id):
     done = emit(broker, conn, first, packet_id, five.next_ident)
     five.next_ident = 0
     if done < 0:
-        broker.stats[_DROPPED] += 1
+        broker.stats[DROPPED] += 1
     return done
 
 
@@ -48,7 +39,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     skip = source.props
     alias = own = length = chunked = 0
     if source.left == 0:
-        if not first & _DUP:
+        if not first & DUP:
             return -1
         source.left = 1  # it was first sent before it expired [3.3.2-5]
     if is_5:
@@ -73,7 +64,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     if at < 0:
         if not conns.tx_limit[conn] or not may_begin(broker, conn, source.msg, first, n):
             return 0
-        chunked = _STRAIGHT if source.msg == _NONE and store(broker, 0) == _NONE else _BY_SLOT
+        chunked = _STRAIGHT if source.msg == NONE and store(broker, 0) == NONE else _BY_SLOT
         if chunked == _STRAIGHT and alias:
             return emit(broker, conn, first, packet_id, ident, False)  # the send may be undone
         large = chunked == _BY_SLOT or _large_messages(broker)
@@ -95,7 +86,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
         _begin_chunked(broker, conn, 2 + source.topic_len + skip)
     else:
         source.put(broker, tx, at, skip, body)
-    broker.stats[_PUBLISH_OUT] += 1
+    broker.stats[PUBLISH_OUT] += 1
     return 1
 
 
@@ -128,7 +119,7 @@ def _large_messages(broker):
 def put_expiry(tx, at, left, far):
     """Put the property of a message that expires; -> the offset past it."""
     tx[at] = 0x02
-    far = max(0, far - _NEAR) << 9  # of 2 ** 25 seconds, in units of 2 ** 16
+    far = max(0, far - NEAR) << 9  # of 2 ** 25 seconds, in units of 2 ** 16
     return put_u16(tx, put_u16(tx, at + 1, (left >> 16) + far), left & 0xFFFF)
 
 
@@ -154,7 +145,7 @@ def identifiers(broker, session, ident, tx, at):
         return _put_identifier(ident, tx, at) if ident else 0
     start = at
     sub = broker.sessions.first_sub[session]
-    while sub != _NONE:
+    while sub != NONE:
         if five.identifier[sub] and _matches(broker, sub):
             at += _put_identifier(five.identifier[sub], tx, at)
         sub = broker.subscriptions.next_in_session[sub]
@@ -172,7 +163,7 @@ def _matches(broker, sub):
     # Does this subscription match the Source? With No Local not if the client has published it.
     source = broker.five.source
     subs = broker.subscriptions
-    if subs.share[sub] != _NONE or source.own and broker.five.options[sub] & _NOT_OWN:
+    if subs.share[sub] != NONE or source.own and broker.five.options[sub] & NOT_OWN:
         return False
     end = len(source.scratch)
     text = subs.filter_text(subs.node[sub], source.scratch, end)

@@ -1,14 +1,8 @@
 # shared_session_end.py - what becomes of messages of shared subscriptions when a session ends
 # [5.0, 4.8.2]. Loaded on demand. Owns nothing. Does not allocate.
+from slotmq.constants import BY, NONE, QUEUED, RAP, SENT_1
 from slotmq.delivery import routing
 from slotmq.fast import finish, unref
-from slotmq.platform.runtime import const
-
-_NONE = const(0xFFFF)
-_QUEUED = const(0)
-_SENT_1 = const(1)
-_RAP = const(8)
-_BY = const(64)
 
 
 def pass_on(broker, session):
@@ -20,11 +14,11 @@ def pass_on(broker, session):
     deliveries = broker.deliveries
     flags = broker.deliveries.flags
     entry = broker.sessions.head[session]
-    while entry != _NONE:
+    while entry != NONE:
         after = deliveries.next[entry]
-        passes = deliveries.state[entry] in (_QUEUED, _SENT_1)
-        group = broker.five.group[entry] if flags[entry] & _BY else _NONE
-        if group != _NONE and passes and not deliveries.may_be_known(entry):
+        passes = deliveries.state[entry] in (QUEUED, SENT_1)
+        group = broker.five.group[entry] if flags[entry] & BY else NONE
+        if group != NONE and passes and not deliveries.may_be_known(entry):
             _pass(broker, session, entry, group)
         entry = after
 
@@ -33,16 +27,16 @@ def _pass(broker, session, entry, slot):
     # The delivery is removed first, so that the new one has space in a full table.
     subs = broker.subscriptions
     sub = broker.five.shares.choose(broker, slot, 1, session, broker.deliveries.msg[entry])
-    if sub == _NONE:
+    if sub == NONE:
         return
     flags = min(broker.deliveries.flags[entry] & 6, subs.qos[sub] << 1)
     msg = broker.deliveries.msg[entry]
-    if broker.five.options[sub] & _RAP:
+    if broker.five.options[sub] & RAP:
         flags |= broker.messages.flags[msg] & 1
     broker.messages.refs[msg] += 1
     finish(broker.tables, entry)
     made = routing.enqueue(broker, subs.session[sub], msg, flags)
-    if made != _NONE:
+    if made != NONE:
         five = broker.five
         five.set_subscription(broker, made, slot, five.identifier[sub])
     unref(broker.tables, msg)

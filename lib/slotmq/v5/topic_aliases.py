@@ -6,13 +6,12 @@
 # broker has offered, with topics of up to 1,024 bytes. If longer topics take more, all outward
 # aliases are dropped first; then the client whose aliases take most is disconnected. Does not
 # allocate after construction.
+from slotmq.constants import NONE
 from slotmq.fast import Arena
 from slotmq.platform.arrays import i32, u16
-from slotmq.platform.runtime import const
 
-_NONE = const(0xFFFF)
-_LONG_TOPIC = const(1024)  # bytes of a topic for which there is space in any case
-_SHORTEST = const(4)  # bytes of a topic that is worth an alias
+_LONG_TOPIC = 1024  # bytes of a topic for which there is space in any case
+_SHORTEST = 4  # bytes of a topic that is worth an alias
 
 
 class Aliases:
@@ -22,8 +21,8 @@ class Aliases:
         block = limits.message_block
         each = (min(limits.topic_bytes, _LONG_TOPIC) + block - 1) // block
         self.arena = Arena(n * self.most * each, block)
-        self.inward = u16(n * self.most, _NONE)
-        self.outward = u16(n * self.most, _NONE)
+        self.inward = u16(n * self.most, NONE)
+        self.outward = u16(n * self.most, NONE)
         self.inward_len = u16(n * self.most)
         self.outward_len = u16(n * self.most)
         self.offered = u16(n)  # how many aliases the client accepts, at most `most`
@@ -46,7 +45,7 @@ class Aliases:
 
     def _keep(self, firsts, lengths, at, buf, off, n):
         first = self.arena.take(n)
-        if first == _NONE:
+        if first == NONE:
             return False
         self.arena.move(first, 0, buf, off, n, 0)
         firsts[at] = first
