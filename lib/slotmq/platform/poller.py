@@ -2,8 +2,8 @@
 # socket (TLS, a bridge's Mapped), and those of the program's clients, which nothing polls. Loaded
 # for the first of them, so other brokers pay nothing for it.
 #
-# Such a stream has `polled`, what the system polls in its place, or None: nothing. A stream around
-# a socket has
+# Such a stream has `polled`, what the system polls in its place, or None: nothing. If it is
+# registered, it has
 #   polled_for(mask)   the events of the socket to wait for, where the loop waits for `mask`
 #   event(conn)        the socket has an event, or there is input left from before
 # and if it may keep input that causes no event of the system (bytes that were decrypted already)
@@ -52,20 +52,24 @@ class Poller:
         socket = getattr(stream, "polled", stream)
         if socket is not stream:
             mask = stream.polled_for(mask)
-            self.streams[socket] = stream
-            self.loop.of_stream[socket] = self.index
-        self.inner.register(socket, mask)
+            self.streams[socket or stream] = stream
+        if socket:
+            if socket is not stream:
+                self.loop.of_stream[socket] = self.index
+            self.inner.register(socket, mask)
 
     def modify(self, stream, mask):
         socket = getattr(stream, "polled", stream)
+        if (socket or stream) in self.streams:
+            mask = stream.polled_for(mask)
         if socket:
-            self.inner.modify(socket, mask if socket is stream else stream.polled_for(mask))
+            self.inner.modify(socket, mask)
 
     def unregister(self, stream):
         socket = getattr(stream, "polled", stream)
+        if self.streams.pop(socket or stream, None) and socket:
+            del self.loop.of_stream[socket]
         if socket:
-            if self.streams.pop(socket, None):
-                del self.loop.of_stream[socket]
             self.inner.unregister(socket)
 
     def ipoll(self, timeout_ms):
@@ -77,14 +81,14 @@ class Poller:
             while self.slow and not self.chosen:
                 self.chosen = self._next(self.slow)
             if self.chosen:
-                self.event(self.chosen.polled)
+                self.event(self.chosen.polled or self.chosen)
                 timeout_ms = 0
             for _ in range(len(self.kept)):
                 stream = self._next(self.kept)
                 if stream and stream.more:
                     self.keep(stream)  # until it has none
                     if stream.wanted & IN:
-                        self.event(stream.polled)
+                        self.event(stream.polled or stream)
                         timeout_ms = 0
             heap.drop()
         return self.inner_ipoll(timeout_ms)
@@ -93,10 +97,10 @@ class Poller:
         # The first one, unless its connection has ended.
         stream = line.pop(0)
         stream.in_line = False
-        return stream if stream.polled in self.streams else None
+        return stream if (stream.polled or stream) in self.streams else None
 
     def event(self, socket):
-        """The callback: a socket has an event."""
+        """The callback: a socket has an event; or a stream that nothing polls has input."""
         # The heap is lifted. This frame is small enough for the C stack; a larger one would leave
         # a gap in the heap, behind which each search would walk over all later garbage.
         heap.drop()

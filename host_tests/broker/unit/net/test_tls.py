@@ -79,6 +79,23 @@ class MbedTls:
         pass
 
 
+class Unpolled:
+    """A stream that always has input."""
+
+    polled = None
+    in_line = False
+    more = True
+
+    def __init__(self):
+        self.served = []
+
+    def polled_for(self, mask):
+        self.wanted = mask
+
+    def event(self, conn):
+        self.served.append(conn)
+
+
 class Loop:
     """What a stream uses of the loop, its broker and its poller."""
 
@@ -212,6 +229,20 @@ class TestTlsStream(unittest.TestCase):
         self.assertEqual(self.ipoll(), 250)
         self.poller.modify(self.stream, IN)
         self.assertEqual(self.ipoll(), 0)
+
+    def test_a_stream_that_nothing_polls(self):
+        """Its input is served as what others have kept."""
+        stream = Unpolled()
+        self.loop.of_stream[stream] = 8
+        self.poller.register(stream, IN)
+        self.poller.keep(stream)
+        self.assertEqual((self.ipoll(), stream.served), (0, [8]))
+        self.poller.modify(stream, 0)
+        self.assertEqual((self.ipoll(), stream.served), (250, [8]))
+        self.poller.modify(stream, IN)
+        self.poller.unregister(stream)
+        self.assertEqual((self.ipoll(), stream.served), (250, [8]))
+        self.assertEqual(list(self.loop.masks), [self.sock])
 
     def test_a_failed_handshake_closes_its_socket(self):
         self.mbedtls.received = [ValueError("\nbad certificate\n")]
