@@ -269,7 +269,7 @@ def replaced(function: ast.FunctionDef) -> set[str]:
                 found.add("finish_turn")
             elif node.func.id == "_with":
                 names = [ast.unparse(each) for each in node.args[2:]]
-                found |= {re.sub("^_(OF_)?|_TYPE$", "", name) for name in names}
+                found |= {re.sub("^(OF_)?|_TYPE$", "", name) for name in names}
     return found
 
 
