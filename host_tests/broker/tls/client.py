@@ -5,6 +5,7 @@ import ssl
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from slotmq_tools.ports import free_port
 
@@ -106,8 +107,8 @@ def ends(sock: socket.socket) -> bool:
 class Peer:
     """A client whose records are bytes here: to be cut, kept back, and sent again."""
 
-    def __init__(self, served: Served, with_: ssl.SSLContext) -> None:
-        self.sock = served.connect()
+    def __init__(self, served: Any, with_: ssl.SSLContext) -> None:
+        self.sock: socket.socket = served.connect()
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._ssl = with_.wrap_bio(self._in, self._out, server_hostname="localhost")
 

@@ -10,10 +10,11 @@ import socket
 import ssl
 import struct
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from .client import Served, context
+from .client import context
 
 ALERT, HANDSHAKE, DATA = 21, 22, 23
 _RANDOM = slice(11, 43)  # of a Hello, in the record that begins with it
@@ -24,7 +25,7 @@ _LEGACY = b"\3\3"
 class Forger:
     """A connection after its handshake. `hello`: the handshake message that began it."""
 
-    def __init__(self, served: Served, certs: Path, folder: Path, *, is_13: bool) -> None:
+    def __init__(self, served: Any, certs: Path, folder: Path, *, is_13: bool) -> None:
         self._is_13 = is_13
         log = folder / "keys"
         with_ = context(certs)

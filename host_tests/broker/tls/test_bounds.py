@@ -3,12 +3,10 @@
 import contextlib
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,24 +48,6 @@ def test_it_is_no_activity(serve: Serve, certs: Path, tmp_path: Path) -> None:
     one.close()
 
 
-@contextlib.contextmanager
-def turning(world: World) -> Iterator[Any]:  # noqa: F811
-    """Turns go on beside the test; yields what a Forger connects to."""
-    over = threading.Event()
-
-    def turn() -> None:
-        while not over.is_set():
-            world.turns(1)
-
-    thread = threading.Thread(target=turn)
-    thread.start()
-    try:
-        yield SimpleNamespace(connect=lambda: socket.create_connection(world.address, TIMEOUT_S))
-    finally:
-        over.set()
-        thread.join()
-
-
 class Counted:
     """A socket, and how many bytes were read from it."""
 
@@ -93,7 +73,7 @@ def test_a_turn_reads_so_much_and_answers_do_not_pile_up(
     each: int,
 ) -> None:
     """each: before so many of them is a message that fills a read of the broker."""
-    with turning(world) as served:
+    with world.turning() as served:
         one = Forger(served, certs, tmp_path, is_13=is_13)
         one.sock.sendall(one.record(DATA, CONNECT))
         one.sock.recv(1000)
@@ -164,7 +144,7 @@ def test_a_client_that_begins_again_is_served(served: Served, certs: Path, tmp_p
 
 def test_many_floods_take_turns(world: World, certs: Path, tmp_path: Path) -> None:  # noqa: F811
     """Of those whose input has no plaintext one is read in a turn, each as often as the others."""
-    with turning(world) as served:
+    with world.turning() as served:
         many = [Forger(served, certs, tmp_path, is_13=True) for _ in range(6)]
     conns = world.broker.conns
     streams = [each for each in conns.stream if each]
@@ -192,7 +172,7 @@ def test_floods_with_a_byte_of_plaintext_take_turns_too(
     tmp_path: Path,
 ) -> None:
     """Eight strangers with a byte of CONNECT in 3 KB: a turn reads 64 KB of that, and one more."""
-    with turning(world) as served:
+    with world.turning() as served:
         many = [Forger(served, certs, tmp_path, is_13=False) for _ in range(8)]
     streams = [each for each in world.broker.conns.stream if each]
     for one in many:

@@ -1,8 +1,10 @@
 """What one turn does with connections over TLS, in a broker of this process (CPython)."""
 
+import contextlib
 import select
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from slotmq_tools.testing.options import SIZES
 
 from ...support.program import CONNACK, CONNECT, TIMEOUT_S
 from ..wire import codec
-from .client import context
+from .client import Peer, context
 
 
 class World:
@@ -29,49 +31,28 @@ class World:
         self.with_ = context(certs)
 
     def connect(self) -> socket.socket:
-        sock = socket.create_connection(self.address, TIMEOUT_S)
-        self.turns(2)
-        return sock
+        return socket.create_connection(self.address, TIMEOUT_S)
 
     def turns(self, count: int) -> None:
         for _ in range(count):
             self.broker.turn(0)
 
+    @contextlib.contextmanager
+    def turning(self) -> Iterator["World"]:
+        """Turns go on beside the test."""
+        over = threading.Event()
 
-class Records:
-    """TLS of a client, as far as its socket has anything."""
+        def turn() -> None:
+            while not over.is_set():
+                self.turns(1)
 
-    def __init__(self, world: World, sock: socket.socket) -> None:
-        self.world, self.sock = world, sock
-        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = world.with_.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
-
-    def exchange(self) -> None:
-        """Send what there is, let the broker have a turn, and take in what has come."""
-        if data := self.outgoing.read():
-            self.sock.sendall(data)
-        self.world.turns(1)
-        if select.select([self.sock], [], [], 0.05)[0]:
-            self.incoming.write(self.sock.recv(1 << 20))
-
-    def shake_hands(self) -> None:
-        while True:
-            try:
-                self.tls.do_handshake()
-                return
-            except ssl.SSLWantReadError:
-                self.exchange()
-
-    def read(self, n: int) -> bytes:
-        data = b""
-        for _ in range(1000):
-            try:
-                data += self.tls.read(n - len(data))
-            except ssl.SSLWantReadError:
-                self.exchange()
-            if len(data) == n:
-                break
-        return data
+        thread = threading.Thread(target=turn)
+        thread.start()
+        try:
+            yield self
+        finally:
+            over.set()
+            thread.join()
 
 
 @pytest.fixture
@@ -82,13 +63,12 @@ def world(certs: Path) -> Iterator[World]:
 
 
 def test_one_handshake_goes_on_in_a_turn(world: World) -> None:
-    clients = [Records(world, world.connect()) for _ in range(12)]
+    clients = [Peer(world, world.with_) for _ in range(12)]
+    world.turns(8)
     for client in clients:
-        with pytest.raises(ssl.SSLWantReadError):
-            client.tls.do_handshake()
-        client.sock.sendall(client.outgoing.read())
+        client.sock.sendall(client.flight())
     answered = []
-    for _ in range(len(clients)):
+    for _ in clients:
         world.turns(1)
         answered.append(len(select.select([each.sock for each in clients], [], [], 0)[0]))
     assert answered == list(range(1, len(clients) + 1))
@@ -98,12 +78,12 @@ def test_one_handshake_goes_on_in_a_turn(world: World) -> None:
 
 def test_records_that_wait_leave_without_anything_else(world: World) -> None:
     """All packets are written, and the socket has not taken all records: nothing else is due."""
-    sock = world.connect()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client = Records(world, sock)
-    client.shake_hands()
-    client.tls.write(CONNECT + codec.subscribe(1, ("a", 0)))
-    assert client.read(9) == CONNACK + b"\x90\3\0\1\0"
+    client = Peer(world, world.with_)
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with world.turning():
+        client.shake_hands()
+        client.sock.sendall(client.records(CONNECT + codec.subscribe(1, ("a", 0))))
+        assert client.received(9) == CONNACK + b"\x90\3\0\1\0"
     conns = world.broker.conns
     conn = next(conn for conn in range(conns.top) if conns.stream[conn])
     stream = conns.stream[conn]
@@ -115,6 +95,7 @@ def test_records_that_wait_leave_without_anything_else(world: World) -> None:
         world.turns(1)
         count += 1
     assert conns.is_empty(conn), "the loop has nothing left to write"
-    assert client.read(count * len(packet)) == packet * count
+    with world.turning():
+        assert client.received(count * len(packet)) == packet * count
     assert not stream.waits
-    sock.close()
+    client.sock.close()

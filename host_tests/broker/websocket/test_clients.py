@@ -13,7 +13,6 @@ from websockets.typing import Subprotocol
 
 from slotmq_dev.peers import node
 
-from ..interop.paho_client import Paho, Received
 from ..tls.client import ends
 from ..wire import codec
 from .conftest import PAGE, Web
@@ -93,29 +92,6 @@ class TestWebsocketsOfPyPI:
             pass
         assert refused.value.response.status_code == 400
         web.log("HTTP 400: no Sec-WebSocket-Protocol: mqtt")
-
-
-class TestPaho:
-    @SCHEMES
-    @pytest.mark.parametrize("qos", [0, 1, 2])
-    def test_to_and_from_tcp(self, web: Web, scheme: str, qos: int) -> None:
-        number = port(web, scheme)
-        base = f"paho/{scheme}/{qos}"
-        one = Paho(f"web{scheme}{qos}", transport="websockets")
-        if scheme == "wss":
-            one.client.tls_set(str(web.certs / "ca.crt"))
-        other = Paho(f"tcp{scheme}{qos}")
-        assert one.connect(("localhost", number)) == ("Success", False)
-        assert other.connect(("127.0.0.1", web.tcp)) == ("Success", False)
-        assert one.subscribe((f"{base}/to/web", qos)) == [qos]
-        assert other.subscribe((f"{base}/to/tcp", qos)) == [qos]
-        for size in (0, 100, 3000):
-            one.publish(f"{base}/to/tcp", bytes(size), qos)
-            assert other.receive() == Received(f"{base}/to/tcp", bytes(size), qos, False)
-            other.publish(f"{base}/to/web", bytes(size), qos)
-            assert one.receive() == Received(f"{base}/to/web", bytes(size), qos, False)
-        one.leave()
-        other.leave()
 
 
 class TestMqttJs:
