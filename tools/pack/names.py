@@ -140,7 +140,7 @@ SOURCES = {
     "config.policies.check": "_TABLE_OF",
     "config.reload.reload": "config.mosquitto_conf.FIELDS config.capacities.FIELDS",
     "config.settings.__init__": "_OF_JOURNAL _OF_OTHERS config.mosquitto_conf.FIELDS",
-    "journal.restore_messages.must_fit": "config.capacities.FIELDS",
+    "journal.restore_rows.must_fit": "config.capacities.FIELDS",
     "journal.start._setting": "DEFAULTS",
     "app.log_dests.open_all": "",
     "platform.ondemand.borrow": "borrow()",

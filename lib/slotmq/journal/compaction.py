@@ -1,25 +1,20 @@
 # compaction.py - the journal's rare tasks: begins a new generation, reserves space for the next
-# one, sets whether the journal is full, and writes the rows that CONNECT and SUBSCRIBE change
-# (journal/rows.py). Loaded on demand; allocates. Owns nothing: what must be remembered is in the
-# Journal.
+# one, sets whether the journal is full, and writes the rows that CONNECT and SUBSCRIBE change.
+# Loaded on demand; allocates. Owns nothing: what must be remembered is in the Journal.
 from struct import pack_into
 
-from slotmq.constants import (BODY_AT, CHANGED, ENOMEM, ENOSPC, FOR_THIS_PACKET, HAS_ROW, NEVER,
-    NONE, NOTICE, PUBLISH_TYPE, RETRY, WARNING, WHOLE)
+from slotmq.constants import (ANONYMOUS, BODY_AT, CHANGED, ENOMEM, ENOSPC, FOR_THIS_PACKET,
+    HAS_ROW, NEVER, NONE, NOTICE, PROGRAM, PUBLISH_TYPE, RETRY, ROW, WARNING, WHOLE)
+from slotmq.fast.journal import next_bit
 from slotmq.journal import records
-from slotmq.journal.rows import is_gone, write_rows
 from slotmq.journal.writer import Journal
 
 _NOTHING = -1  # `snapshot` where none was ever written
 _LOOK = 100  # tenths of a second between two looks for space, if there is none
 _FAR = 65536  # bytes that the journal grows between two looks, if there is space
 _MARGIN = 4096  # the same, if there is little
+_EINVAL = 22
 _NO_SPACE = (28, 122)  # ENOSPC; EDQUOT: a user's quota is used up
-
-
-def write(journal):
-    """Write the rows of all sessions and subscriptions that have changed."""
-    write_rows(journal)
 
 
 # A new generation
@@ -74,7 +69,7 @@ def _failed(journal, *error):
     if journal.snapshot == _NOTHING and not broker.retained.names.count():
         sessions = broker.sessions
         at = 0
-        while at < sessions.slots and (not sessions.used(at) or is_gone(sessions, at)):
+        while at < sessions.slots and (not sessions.used(at) or _is_gone(sessions, at)):
             at += 1
         if at == sessions.slots:
             journal.medium.close()  # until the next attempt: no generation takes rows
@@ -259,3 +254,112 @@ def needs_row(broker, slot):
         if not broker.sessions.clean[session] and (granted or broker.upgrade_qos):
             return True
     return False
+
+
+# Rows that CONNECT and SUBSCRIBE change
+
+
+def write(journal):
+    """Write the rows of all sessions and subscriptions that have changed."""
+    if journal.broker.sessions.changed:
+        _sessions(journal, journal.broker.sessions)
+    if journal.broker.subscriptions.changed:
+        _subscriptions(journal, journal.broker.subscriptions)
+
+
+def _sessions(journal, sessions):
+    dirty = sessions.dirty
+    at = next_bit(dirty, 0, sessions.slots, 1)
+    while at < sessions.slots:
+        if sessions.used(at) and not _is_gone(sessions, at):
+            _session(journal, sessions, at)
+            dirty[at] = dirty[at] & ~1 | ROW
+        else:
+            journal.gone(records.SESSION_GONE, dirty, at)
+        at = next_bit(dirty, at + 1, sessions.slots, 1)
+    sessions.changed = False
+
+
+def _is_gone(sessions, session):
+    """Needs a session no row, since it ends with its connection and has no will?"""
+    return sessions.clean[session] and sessions.will[session] == NONE
+
+
+def _session(journal, sessions, session):
+    buf = journal.buf
+    five = journal.broker.five
+    will = sessions.will[session]
+    flags = records.IS_CLEAN if sessions.clean[session] else 0
+    if sessions.conn[session] != NONE:
+        flags |= records.WAS_CONNECTED
+    if will != NONE:
+        flags |= records.HAS_WILL
+        journal.message(will)
+    if five and journal.broker.subscriptions.kind[session]:
+        flags |= records.OF_VERSION_5
+    text = sessions.client_id(session)
+    owners = journal.broker.owners
+    if owners and owners.user[session] <= ANONYMOUS and owners.user[session] != PROGRAM:
+        flags |= records.OWNED
+        user = owners.name(session) or b""
+        text = bytes((len(user) >> 8, len(user) & 255)) + user + text
+    expiry, delay, due, since = NEVER, 0, 0, 0
+    if five:
+        expiry, delay = five.expiry[session], five.will_delay[session]
+        due, since = five.will_at[session], five.will_since[session]
+    _must_fit(sessions.names.length[session], len(buf) - BODY_AT - records.SESSION_SIZE)
+    fields = session, flags, sessions.left[session], expiry, will, delay, due, since
+    pack_into(records.SESSION_LAYOUT, buf, BODY_AT, *fields)
+    journal.record(records.SESSION, records.SESSION_SIZE, len(text))
+    journal.put(text, 0, len(text))
+    journal.close_record()
+
+
+def _subscriptions(journal, subs):
+    dirty = subs.dirty
+    at = next_bit(dirty, 0, subs.slots, 1)
+    while at < subs.slots:
+        session = subs.session[at]
+        if session == NONE or journal.broker.sessions.clean[session]:
+            journal.gone(records.SUBSCRIPTION_GONE, dirty, at)
+        else:
+            _subscription(journal, subs, at, session)
+            dirty[at] = ROW
+        at = next_bit(dirty, at + 1, subs.slots, 1)
+    subs.changed = False
+
+
+def _subscription(journal, subs, sub, session):
+    buf = journal.buf
+    five = journal.broker.five
+    options, ident, share, n = 0, 0, NONE, 0
+    if five:
+        options, ident, share = five.options[sub], five.identifier[sub], five.share[sub]
+    # Share name and filter together are no longer than a filter may be.
+    text = bytearray(journal.broker.limits.topic_bytes)
+    if share != NONE:
+        n = five.shares.names.length[share]
+    _must_fit(n + _filter_length(subs, subs.node[sub]), len(text))
+    if n:
+        five.shares.names.read(share, text, 0)
+    start = subs.filter_text(subs.node[sub], text, len(text))
+    fields = sub, session, subs.qos[sub], options, ident, share, n
+    pack_into(records.SUBSCRIPTION_LAYOUT, buf, BODY_AT, *fields)
+    journal.record(records.SUBSCRIPTION, records.SUBSCRIPTION_SIZE, n + len(text) - start)
+    journal.put(text, 0, n)
+    journal.put(text, start, len(text) - start)
+    journal.close_record()
+
+
+def _filter_length(subs, node):
+    n = -1
+    while node != subs.root:
+        n += subs.nodes.length[node] + 1
+        node = subs.nodes.scope[node]
+    return n
+
+
+def _must_fit(n, space):
+    # A row that no start could read is not written, so the current generation stays.
+    if n > space:
+        raise OSError(_EINVAL, "write")

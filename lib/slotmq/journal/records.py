@@ -1,7 +1,7 @@
 # records.py - the schema of the journal's records: the number of each type; where its body begins
 # with fields, their format as in struct, their bytes and, in the comment, their names; what
-# follows them stands behind `|`. writer.py and rows.py write by it, restore_rows.py and
-# restore_messages.py read by it. `slotmq inspect` has the names from this file, and a test holds
+# follows them stands behind `|`. writer.py and compaction.py write by it, restore_rows.py
+# reads by it. `slotmq inspect` has the names from this file, and a test holds
 # FORMAT.md to it. Constants only: of a packed board's heap they take nothing.
 from slotmq.platform.runtime import const
 

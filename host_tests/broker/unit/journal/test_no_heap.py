@@ -57,7 +57,7 @@ class TestNoHeap(JournalCase):
     def test_to_load_its_code_to_write_rows_and_for_a_compaction(self):
         for place, name, granted in (
             (Journal, "_compaction", 1),
-            (compaction, "write_rows", 1),
+            (compaction, "write", 1),
             (compaction, "_forget", 0x80),  # a new subscription would have to be stored
         ):
             self.setUp()
