@@ -95,7 +95,7 @@ class Two:
         client.wait_for(lambda c: c.came.get(STATE, [b""])[-1] == state, f"state {state!r}")
 
 
-@pytest.fixture(params=[PEER, "cpython"])
+@pytest.fixture(params=[PEER, pytest.param("cpython", marks=pytest.mark.nightly)])
 def two(request: pytest.FixtureRequest, tmp_path: Path, runtime: str) -> Iterator[Two]:
     with contextlib.ExitStack() as stack:
         yield Two(stack, tmp_path, runtime, request.param)
