@@ -16,10 +16,10 @@ tables
     bronze.py          bronze and quarantine
     build.py           which boards have something new; makes silver and gold of them
     silver.py          messages, events, anchors and losses of one board
-    payloads.py        what a payload is: number, JSON, CBOR, text, bytes
-    gold.py, gold_health.py, json_numbers.py   figures of one board
+    payloads.py        what a payload is: number, JSON, CBOR, text, bytes; numbers in JSON
+    gold.py, gold_health.py      figures of one board
     names.py           boards.toml
-    report.py, report_charts.py  the HTML page
+    report.py, report_tables.py, report_charts.py  the HTML page
 clocks and losses of one board
     clock.py           wall time of records from anchors; which of these are believed
     corrections.py     clocks.toml

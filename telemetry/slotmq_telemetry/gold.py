@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import json_numbers
+from . import payloads
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 QUIET_TIMES, QUIET_S, QUIET_OF = 5, 60, 5  # longer than usual, at least, of so many messages
@@ -131,12 +131,12 @@ class Sent:
         )
         self.fields = pa.array(names, pa.string())
 
-    def _fields(self) -> Iterator[json_numbers.Found]:
+    def _fields(self) -> Iterator[payloads.Found]:
         """The numbers of JSON objects."""
         texts = self.rows.column("json").combine_chunks()
         objects = pc.fill_null(pc.match_substring_regex(texts, r"^[ \t\r\n]*\{"), False)
         here = np.flatnonzero(objects.to_numpy(zero_copy_only=False))
-        for name, places, values in json_numbers.fields(texts.filter(objects).to_pylist()):
+        for name, places, values in payloads.fields(texts.filter(objects).to_pylist()):
             yield name, here[places], values
 
     def counters(self) -> Any:

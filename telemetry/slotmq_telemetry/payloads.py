@@ -5,15 +5,14 @@ not UTF-8: a payload that is exactly one map, list or tagged item. It becomes JS
 strings in hexadecimal.
 
 Which bytes a payload has is found for all at once; only JSON, CBOR and odd text are looked at
-one by one.
-"""
+one by one."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from io import BytesIO
@@ -181,3 +180,23 @@ def _plain(value: Any) -> Any:
 
 def _key(key: Any) -> str:
     return key if isinstance(key, str) else json.dumps(_plain(key))
+
+
+_is_number = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII).fullmatch
+Found = tuple[str, Any, Any]  # a field, places of payloads, values
+
+
+def fields(texts: Sequence[str]) -> Iterator[Found]:
+    """The numbers of JSON objects that a double can hold; places count from the first."""
+    found: dict[str, tuple[list[int], list[Any]]] = {}
+    for place, one in enumerate(map(orjson.loads, texts)):
+        for name, value in one.items():
+            kind = type(value)
+            if kind is float or kind is int or (kind is str and _is_number(value)):
+                places, values = found.setdefault(name, ([], []))
+                places.append(place)
+                values.append(value)
+    for name, (places, values) in found.items():
+        numbers = np.array([float(value) for value in values])
+        finite = np.isfinite(numbers)
+        yield name, np.array(places)[finite], numbers[finite]

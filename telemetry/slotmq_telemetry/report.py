@@ -19,8 +19,7 @@ from . import report_charts as charts
 from . import report_sentences as said
 from . import report_series as series
 from .lake import Lake
-from .report_states import states
-from .report_tables import Choice, Tables, field_of
+from .report_tables import Choice, Tables, field_of, states
 
 Row = dict[str, Any]
 ROWS = 1000  # of a table

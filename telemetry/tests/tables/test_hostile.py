@@ -18,7 +18,7 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotmq_telemetry import gold, json_numbers, payloads, silver
+from slotmq_telemetry import gold, payloads, silver
 from slotmq_telemetry.lake import Lake
 from slotmq_telemetry.schemas import GOLD, SILVER
 from slotmq_telemetry.season.board import DAY, EVENT, MESSAGE, NTP, Board, Make
@@ -76,7 +76,7 @@ def kinds(some: list[bytes]) -> dict[str, list[Any]]:
         orjson.loads(text)
         pa.array([text], pa.string())
     objects = [t for t in found["json"].drop_null().to_pylist() if t.startswith("{")]
-    for name, _, _ in json_numbers.fields(objects):
+    for name, _, _ in payloads.fields(objects):
         pa.array([name], pa.string())
     return {name: column.to_pylist() for name, column in found.items()}
 
