@@ -6,6 +6,6 @@ heap/ wear/                 what a board's heap has left; wear of its flash
 emulator/                   MicroPython's RP2040 image in an emulator
 fuzz/ apps/ peers/          malformed input; applications of others; mosquitto, Node.js
 tidy/ spec/                 the repository's own rules; the statements of the standards
-golden*.py keys.py          golden files; the tables of docs/configure.md
+golden*.py                  golden files
 clients.py fresh.py         `make clients`; README's commands in a minimal Debian
 """

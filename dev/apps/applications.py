@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
+from typing import Any
 
 from slotmq_tools import cache
 from slotmq_tools.errors import ToolError
@@ -15,13 +16,66 @@ from slotmq_tools.ports import free_port
 
 from ..peers import node
 from .broker import KEPT, Place
-from .home_assistant import CONFIG, ENTRY
 
 HERE = Path(__file__).parent
 _HOME_ASSISTANT = "2025.4.4"  # the last one for Python 3.13.0
 _FRONTEND = "home-assistant-frontend==20250411.0"  # without it it does not start
 _NODE_OF_ZIGBEE2MQTT = 22
 _DEVICES = 300  # of the larger house
+# An entry of Home Assistant's MQTT integration, and an automation that answers. Its entities come
+# by discovery; their states are the retained messages.
+_TIME = "2025-01-01T00:00:00+00:00"
+_ENTRY: dict[str, Any] = {
+    "version": 1,
+    "minor_version": 5,
+    "key": "core.config_entries",
+    "data": {
+        "entries": [
+            {
+                "created_at": _TIME,
+                "data": "DATA",
+                "disabled_by": None,
+                "discovery_keys": {},
+                "domain": "mqtt",
+                "entry_id": "mqtt",
+                "minor_version": 2,
+                "modified_at": _TIME,
+                "options": {},
+                "pref_disable_new_entities": False,
+                "pref_disable_polling": False,
+                "source": "user",
+                "subentries": [],
+                "title": "slotmq",
+                "unique_id": None,
+                "version": 1,
+            }
+        ]
+    },
+}
+_CONFIG = """\
+homeassistant:
+  name: home
+  country: US
+http:
+  server_host: 127.0.0.1
+  server_port: PORT
+logger:
+  default: warning
+automation:
+  - id: answer
+    alias: answer
+    trigger:
+      - platform: mqtt
+        topic: app/in
+    action:
+      - service: mqtt.publish
+        data:
+          topic: app/out
+          qos: 1
+          payload: >-
+            {{ trigger.payload }} {{ states.sensor | map(attribute='state') | select('is_number')
+            | list | count }}
+"""
 Start = tuple[list[str], dict[str, str]]  # a command line, and its environment
 
 
@@ -120,9 +174,9 @@ def _home_assistant(place: Place) -> Start:
     if place.transport == "wss":
         data |= {"transport": "websockets", "ws_path": "/mqtt"}
     (store / "core.config_entries").write_text(
-        json.dumps(ENTRY).replace('"DATA"', json.dumps(data))
+        json.dumps(_ENTRY).replace('"DATA"', json.dumps(data))
     )
-    (place.folder / "configuration.yaml").write_text(CONFIG.replace("PORT", str(free_port())))
+    (place.folder / "configuration.yaml").write_text(_CONFIG.replace("PORT", str(free_port())))
     words = ["-m", "homeassistant", "--config", str(place.folder), "--skip-pip"]
     return [str(_home_assistant_python()), *words], _environment()
 
