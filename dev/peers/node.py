@@ -1,6 +1,6 @@
-"""Node.js with MQTT.js and aedes, installed from npm into the cache.
+"""Node.js with MQTT.js, installed from npm into the cache.
 
-A machine's own node and npm are used if they are new enough for aedes;
+A machine's own node and npm are used if they are new enough for it;
 otherwise both come from PyPI, which carries them in one wheel.
 """
 
