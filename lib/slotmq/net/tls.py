@@ -84,7 +84,7 @@ class TlsStream(Pipe):
                 loop.at_hand[_SERVE](conn, n, broker.fast_path)
             elif event or not self.waits:
                 loop._other_event(conn, broker.conns.stream[conn], event or HUP)
-            if was_shaking and self in loop.of_stream:  # the connection may have ended
+            if was_shaking and self.polled in loop.of_stream:  # it may have ended
                 self.blocked()  # perhaps: see polled_for()
         except OSError:
             broker.end(conn, LOST)

@@ -230,6 +230,36 @@ class TestTlsStream(unittest.TestCase):
         self.poller.modify(self.stream, IN)
         self.assertEqual(self.ipoll(), 0)
 
+    def test_one_that_ends_in_the_event_of_its_handshake_is_not_polled_again(self):
+        def ends(*_):
+            self.poller.unregister(self.stream)
+            self.stream.close()
+
+        self.loop._other_event = ends
+        self.handle(self.sock)
+        self.assertEqual(self.loop.masks, {})
+
+    def test_a_handshake_below_another_stream(self):
+        """As a bridge's with prefixes: what it has to say waits for the socket at once."""
+        inner = self.connect(8, Socket(), MbedTls(), "a.b")
+        outer = Unpolled()
+        outer.polled, outer.polled_for, outer.event = inner.polled, inner.polled_for, inner.event
+        self.loop.of_stream[outer] = 8
+        self.poller.unregister(inner)
+        del self.loop.of_stream[inner]
+        self.poller.register(outer, IN | OUT)
+
+        def shakes(*_):
+            inner.shaking = False
+
+        self.loop._other_event = shakes
+        self.handle(inner.polled)
+        self.assertEqual(self.loop.masks[inner.polled], IN | OUT)
+        inner.shaking = True
+        self.loop._other_event = lambda *_: None
+        self.handle(inner.polled)
+        self.assertEqual(self.loop.masks[inner.polled], IN)
+
     def test_a_stream_that_nothing_polls(self):
         """Its input is served as what others have kept."""
         stream = Unpolled()
