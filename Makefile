@@ -87,11 +87,12 @@ nightly: setup java
 	$(BIN)/python -m slotmq_dev.fetch nightly
 	$(LANES) --nightly broker host telemetry spark
 	$(MUTANTS) access delivery fast journal protocol tables v5 --seeds 25 --count 40 --least 45
-	$(MUTANTS) bridge --seeds 6 --where bridge --count 16 --least 30
-	$(MUTANTS) recorder --tests host_tests/broker/unit/recorder --count 24 --least 50
+	$(MUTANTS) $(BRIDGE:%=bridge/%.py) --seeds 8 --where bridge --count 20 --least 25
+	$(MUTANTS) recorder --tests host_tests/broker/unit/recorder --count 24 --least 45
 
 # Small faults at random, the same ones as long as lib/ is the same: what share is found?
 MUTANTS = $(BIN)/python -m slotmq_dev.mutants --jobs 2
+BRIDGE = link session mapping handshake
 
 # What fails is run once more, alone: two tests that pass then are let pass.
 LANES = $(BIN)/python -m slotmq_dev.lanes $(if $(UNSTEADY),--unsteady "$(UNSTEADY)")
