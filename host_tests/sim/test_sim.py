@@ -19,6 +19,8 @@ BRIDGES = 150
 BRIDGES_ON_MICROPYTHON = 8
 JOBS = os.cpu_count() or 1
 
+pytestmark = pytest.mark.timeout(900)  # a minute, where nothing else runs
+
 
 @pytest.mark.parametrize("clients", ["x", "0,", "0,-1", ",", "0 1"])
 def test_clients_are_numbers(clients: str) -> None:
