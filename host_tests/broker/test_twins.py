@@ -74,6 +74,16 @@ def test_the_same_on_every_runtime(script: str, seed: int) -> None:
         assert not differs, f"{script} {' '.join(args)}, {bits} bits:\n{differs}"
 
 
+@pytest.mark.parametrize("by", ["handlers", "quick"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_same_with_and_without_the_fast_path(seed: int, by: str) -> None:
+    """On CPython, where fast/properties_cpython.py takes properties and aliases too."""
+    wanted = on_cpython("properties.py", str(seed), "900")
+    found = on_cpython("properties.py", str(seed), "900", by)
+    assert len(wanted) > 900
+    assert not "\n".join(difference(wanted, found))
+
+
 def test_storms_of_retained_messages() -> None:
     """What one call puts into a buffer on CPython, compared with packets made in the script."""
     for seed in SEEDS:

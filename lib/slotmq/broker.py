@@ -34,6 +34,64 @@ def _create(table, *args):
     return table(*args)
 
 
+def _make_tables(broker, limits, settings):
+    broker.now = 0
+    broker.clock = i32(13)  # [now, for the fast path; times of status/log_full_tables.py ...]
+    broker.auto_id = 0
+    broker.connected = 0  # network connections that have a session
+    broker.messages = _create(Messages, limits)
+    broker.sessions = _create(Sessions, limits, settings.qos2_delivery == "release")
+    broker.subscriptions = _create(Subscriptions, limits, settings.allow_duplicate_messages)
+    broker.conns = _create(Connections, limits, broker.subscriptions.pool, broker.sessions.conn)
+    broker.deliveries = _create(Deliveries, limits)
+    broker.retained = _create(Retained, limits, broker.messages, broker.deliveries.window)
+
+
+def _make_state(broker, limits):
+    # A topic at its beginning, a filter at its end
+    broker.work = bytearray(2 * limits.topic_bytes + 64)
+    broker.rx = bytearray(limits.rx_bytes)
+    # [PACKETS_IN to BYTES_OUT; from 7 on status/log_full_tables.py; 19, 20: publishing.py;
+    # 21: QoS 0 without space in a buffer; 22, 23: is a bound of deliveries, messages noted?
+    # 24 to 26: accepted connections, clients that were let in, sessions that expired]
+    broker.stats = i32(28)
+    # How often each of stats passed timers.CARRY; [7]: how often the zero of now has moved
+    # (tables/epoch.py)
+    broker.carried = i32(8)
+    # The connection whose packets are being handled. None: a callback or a hook of the program
+    # has raised, see caught()
+    broker.reading = NONE
+    # How long may the next turn wait for events? 0: as long as turn() says; 1: not at all,
+    # since scans go on or the program has something to send; 2: a moment, for lwIP's memory
+    broker.turn_soon = 0
+    broker.scan_left = 0  # slots of the table of retained messages that a scan may look at
+    broker.queued_to_self = False  # is a message of `reading` to itself queued?
+    broker.ending = u16(limits.connections + 1)  # connections to be closed at the turn's end
+    broker.ending_count = 0
+    broker.loop = None
+    broker.flush = broker.write = None  # the loop's methods
+    broker.journal = None  # stores what must survive a power cut
+    # Does the journal refuse new promises? True: its medium is full; _FOR_THIS_PACKET of
+    # journal/compaction.py: only this packet would need more than is left
+    broker.journal_full = False
+    # Not 0 while the tables have half of a packet: nothing is committed, so with a journal
+    # nothing is written to a socket either
+    broker.no_commit = 0
+    broker.record = None  # the RecordInterceptor
+    broker.bridges = None  # the Bridges of bridge/bridges.py
+    broker.log = None  # log(bit, text), called only if log_mask has the bit, or with bit 0
+    broker._log_mask = 0
+    broker.pkt = new_packet(limits.max_packet)
+    broker.five = None
+    broker.said = {}  # of platform/said.py, delivery/refusing_bound.py
+    # handle_fast(fast_path, conn, buf, at, end) handles packets that need no decision.
+    # control.py sets fast_path: fast_columns, or None while each packet must be looked at.
+    broker.handle_fast = fast_path
+    # By packet type, before and after CONNECT is accepted
+    broker.first_handlers = FIRST
+    broker.handlers = HANDLERS
+
+
 class Broker:
     def __init__(self, limits=None, settings=None):
         self.limits = limits = limits or Limits()
@@ -53,7 +111,7 @@ class Broker:
         # MicroPython searches for free memory from the beginning of the heap. A hole before
         # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
-        self._make_tables(limits, settings)
+        _make_tables(self, limits, settings)
         self.on_reload = None
         # Which user a session belongs to, and who may do what; None: nobody is asked
         self.owners = self.acl = None
@@ -63,7 +121,7 @@ class Broker:
         if settings.password_file:
             self.users = _create(Users, limits, settings.password_file)
         self.sys = Sys(self, settings.sys_interval) if settings.sys_interval else None
-        self._make_state(limits)
+        _make_state(self, limits)
         if settings.mqtt_versions == 5:
             self.five = Version5(self)
             self.first_handlers = self.five.first
@@ -72,62 +130,6 @@ class Broker:
         # sets tables and fast_columns, the first argument of functions in fast/
         columns.make(self, settings.acl_file)
         self.hooks = None
-
-    def _make_tables(self, limits, settings):
-        self.now = 0
-        self.clock = i32(13)  # [now, for the fast path; times of status/log_full_tables.py ...]
-        self.auto_id = 0
-        self.connected = 0  # network connections that have a session
-        self.messages = _create(Messages, limits)
-        self.sessions = _create(Sessions, limits, settings.qos2_delivery == "release")
-        self.subscriptions = _create(Subscriptions, limits, settings.allow_duplicate_messages)
-        self.conns = _create(Connections, limits, self.subscriptions.pool, self.sessions.conn)
-        self.deliveries = _create(Deliveries, limits)
-        self.retained = _create(Retained, limits, self.messages, self.deliveries.window)
-
-    def _make_state(self, limits):
-        # A topic at its beginning, a filter at its end
-        self.work = bytearray(2 * limits.topic_bytes + 64)
-        self.rx = bytearray(limits.rx_bytes)
-        # [PACKETS_IN to BYTES_OUT; from 7 on status/log_full_tables.py; 19, 20: publishing.py;
-        # 21: QoS 0 without space in a buffer; 22, 23: is a bound of deliveries, messages noted?
-        # 24 to 26: accepted connections, clients that were let in, sessions that expired]
-        self.stats = i32(28)
-        # How often each of stats passed timers.CARRY; [7]: how often the zero of now has moved
-        # (tables/epoch.py)
-        self.carried = i32(8)
-        # The connection whose packets are being handled. None: a callback or a hook of the program
-        # has raised, see caught()
-        self.reading = NONE
-        # How long may the next turn wait for events? 0: as long as turn() says; 1: not at all,
-        # since scans go on or the program has something to send; 2: a moment, for lwIP's memory
-        self.turn_soon = 0
-        self.scan_left = 0  # slots of the table of retained messages that a scan may look at
-        self.queued_to_self = False  # is a message of `reading` to itself queued?
-        self.ending = u16(limits.connections + 1)  # connections to be closed at the turn's end
-        self.ending_count = 0
-        self.loop = None
-        self.flush = self.write = None  # the loop's methods
-        self.journal = None  # stores what must survive a power cut
-        # Does the journal refuse new promises? True: its medium is full; _FOR_THIS_PACKET of
-        # journal/compaction.py: only this packet would need more than is left
-        self.journal_full = False
-        # Not 0 while the tables have half of a packet: nothing is committed, so with a journal
-        # nothing is written to a socket either
-        self.no_commit = 0
-        self.record = None  # the RecordInterceptor
-        self.bridges = None  # the Bridges of bridge/bridges.py
-        self.log = None  # log(bit, text), called only if log_mask has the bit, or with bit 0
-        self._log_mask = 0
-        self.pkt = new_packet(limits.max_packet)
-        self.five = None
-        self.said = {}  # of platform/said.py, delivery/refusing_bound.py
-        # handle_fast(fast_path, conn, buf, at, end) handles packets that need no decision.
-        # control.py sets fast_path: fast_columns, or None while each packet must be looked at.
-        self.handle_fast = fast_path
-        # By packet type, before and after CONNECT is accepted
-        self.first_handlers = FIRST
-        self.handlers = HANDLERS
 
     def apply_settings(self):
         """Take over the settings that may change while running."""

@@ -84,6 +84,9 @@ IndexError KeyError LookupError NameError NotImplementedError RuntimeError StopI
 SyntaxError SystemExit ZeroDivisionError abs all any bin callable chr dir divmod eval exec getattr
 globals hasattr hash hex id isinstance issubclass iter locals map max min next oct ord pow range
 repr round sum super type zip
+generator closure function object module bound_method iterator dict_view NoneType NotImplemented
+Ellipsis StopAsyncIteration UnicodeError KeyboardInterrupt bool float classmethod staticmethod
+uctypes framebuf deflate vfs cmath math heapq json random struct machine
 """
 # Attributes of a Broker that surrounding programs and their hooks use
 _PUBLIC = "hooks limits log log_mask loop settings watch"

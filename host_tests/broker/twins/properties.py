@@ -1,5 +1,6 @@
-# properties.py SEED COUNT - properties and topic aliases of MQTT 5.0 in the handlers: random
-# packets, some of them wrong, to receivers of both versions.
+# properties.py SEED COUNT [BY] - properties and topic aliases of MQTT 5.0: random packets, some of
+# them wrong, to receivers of both versions. BY: who handles them, "handlers", "plain" (the fast path
+# leaves those with properties) or "quick" (fast/properties_cpython.py takes them).
 #
 # Prints after each step what every client has received and what every table contains.
 import sys
@@ -13,6 +14,7 @@ from tables import counts
 
 from slotmq import Limits, Settings
 from slotmq.broker import Broker
+from slotmq.platform import ondemand
 
 TOPICS = ("a", "a/b", "temp/1", "temp/2", "temp/3", "t" * 40, "n" * 15, "b")
 UTF8 = (b"", b"a", b"text", "\u00e9\u20ac".encode(), b"x" * 40, b"x" * 130)
@@ -40,12 +42,16 @@ def limits(numbers):
 
 
 class Play:
-    def __init__(self, numbers):
+    def __init__(self, numbers, by):
         self.numbers = numbers
         settings = Settings()
         settings.sys_interval = 0
         settings.qos2_delivery = numbers.choice(("receive", "receive", "release"))
         self.world = World(Broker(limits(numbers), settings))
+        if by == "quick":
+            ondemand.take("v5.quick_properties_cpython", 0).begin(self.world.broker)
+        elif by == "handlers":
+            self.world.broker.handle_fast = lambda columns, conn, buf, at, end: at
         self.world.broker.stats[0] = 0
         self.clients = []
         self.with_options = numbers.one_in(2)
@@ -157,13 +163,15 @@ class Play:
             print("broken", wrong)
 
 
-def main(seed, count):
+def main(seed, count, by="plain"):
     numbers = Numbers(int(seed))
     for n in range(int(count)):
         if n % 150 == 0:
-            play = Play(numbers)
+            play = Play(numbers, by)
         play.step()
-    print("stats", *play.world.broker.stats)
+    broker = play.world.broker
+    broker.stats[3] += broker.conns.counts[1]  # what the fast path has placed since the last tick
+    print("stats", *broker.stats)
 
 
 main(*sys.argv[1:])

@@ -318,7 +318,7 @@ def test_no_two_attributes_get_one_name_and_no_definition_that_of_an_argument() 
 
 
 PACKED = """
-__init__ acl acl_file alias_space app ask_the_hooks asyncio_task auth bridge_configuration
+__init__ acl acl_file app ask_the_hooks asyncio_task auth bridge_configuration
 bridge_handshake bridge_mqtt5 bridge_options bridge_prefixes bridge_probing bridge_session
 bridge_start bridge_tls bridges
 budget capacities certificate client_id columns connect control core denials

@@ -32,6 +32,11 @@ def publish_stored(broker, msg, session):
     return True
 
 
+def is_own(broker, conn):
+    """Is it a client of the program itself (embed/client.py)?"""
+    return hasattr(broker.conns.stream[conn], "publish")
+
+
 def attach(broker, conn, session):
     """Give a session to a connection; what was in flight will be sent again [4.4.0-1]."""
     sessions = broker.sessions

@@ -4,6 +4,7 @@
 # Hooks with `with_peer = True` get one more argument, the last one: (user name, address) of the
 # client. The user name is None where CONNECT had none; the address is a text, or None for a client
 # of the program itself.
+from slotmq.delivery.lifecycle import is_own
 from slotmq.platform import heap, ondemand
 
 # What a hook says, a return code of version 3, as in protocol/connect.py
@@ -18,7 +19,7 @@ def peer(broker, conn, fields=None):
         user = user.encode()
     if fields:
         user = fields.user or fields.read(fields.user_name)
-    if broker.conns.is_own(conn):
+    if is_own(broker, conn):
         return broker.conns.stream[conn].user, None
     return user, ondemand.take("status.log_connections", broker.now).address(broker, conn)[0]
 

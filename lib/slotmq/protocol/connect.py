@@ -14,6 +14,7 @@
 from slotmq.constants import (BODY, BRIDGE, CLEAN, END, FLAGS, MALFORMED_PACKET, NO_QOS, NO_RETAIN,
     PASSWORD, PROTOCOL_ERROR, QUOTA_OPTIONS, REFUSE_ID, REFUSE_LEVEL, REFUSE_LOGIN, REFUSE_TOPIC,
     REFUSE_USER, RETAIN_FLAG, USER_NAME, USER_SHOWN, WILL)
+from slotmq.delivery.lifecycle import is_own
 from slotmq.fast import utf8_ok
 from slotmq.platform import ondemand
 from slotmq.protocol.open_session import OPENING, go_through
@@ -47,8 +48,7 @@ class Fields:
     server_keep_alive = expiry_lowered = wants_information = False
     # What the steps of open_session.py have found
     name = None  # the client id, also one that the broker has given
-    session = old = will = 0xFFFF  # of that id, the connection that has it, the stored will
-    present = 0
+    session = conn = will = 0xFFFF  # of that id, its older connection, the stored will
 
     def __init__(self, buf, pkt=None):
         self.buf = buf
@@ -64,7 +64,7 @@ class Fields:
 def handle(broker, conn, pkt, buf):
     """CONNECT of every version, up to its answer; a result."""
     fields = Fields(buf, pkt)
-    fields.trusted = broker.conns.is_own(conn)
+    fields.trusted = is_own(broker, conn)
     return go_through(STEPS, broker, conn, fields)
 
 

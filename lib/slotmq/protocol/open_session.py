@@ -58,7 +58,7 @@ def name_client(broker, conn, fields):
 
 def prepare_answer(broker, conn, fields):
     """In version 5: a client that accepts no CONNACK of its size is refused."""
-    return fields.v5.prepare(broker, conn, fields) if fields.v5 else 0
+    return fields.v5.check(broker, conn, fields) if fields.v5 else 0
 
 
 def note_user(broker, conn, fields):
@@ -76,7 +76,7 @@ def find_session(broker, conn, fields):
     """The session of this client id, which may be that of a bridge."""
     sessions = broker.sessions
     fields.session = session = sessions.find(fields.name, 0, len(fields.name))
-    fields.old = sessions.conn[session] if session != NONE else NONE
+    fields.conn = sessions.conn[session] if session != NONE else NONE
     bridges = broker.bridges
     return REFUSE_ID if bridges and bridges.used(session) and not fields.trusted else 0
 
@@ -108,22 +108,22 @@ def find_owner(broker, conn, fields):
 def check_older(broker, conn, fields):
     """May the older connection be taken over? Not by another user; nor may a client of the network
     take over one of the program itself."""
-    old = fields.old
+    old = fields.conn
     if old == NONE or broker.conns.state[old] == ENDING:
         return 0
-    is_same = fields.trusted or not broker.conns.is_own(old)
+    is_same = fields.trusted or not lifecycle.is_own(broker, old)
     is_same = is_same and not _is_anothers(broker, broker.conns.session[old], fields)
     return 0 if is_same else REFUSE_ID
 
 
 def check_space(broker, conn, fields):
     """Is there space for one more connection that has a session?"""
-    if _has_space(broker, conn, fields.old):
+    if _has_space(broker, conn, fields.conn):
         return 0
     for i in range(broker.ending_count):  # their sessions are free for others then
         lifecycle.detach(broker, broker.ending[i])
     find_session(broker, conn, fields)
-    if _has_space(broker, conn, fields.old):
+    if _has_space(broker, conn, fields.conn):
         return 0
     broker.conns.refused += 1
     return _full(fields, b"connections")
@@ -135,7 +135,7 @@ def store_will(broker, conn, fields):
         return 0
     flags = fields.flags >> 2 & 6 | fields.flags >> 5 & 1
     if fields.v5:
-        msg = fields.v5.store_will(broker, fields, flags)
+        msg = fields.v5.take(broker, fields, flags)
     else:
         topic = fields.will_topic + fields.will_message
         msg = store(broker.tables, fields.buf, *topic, flags)
@@ -147,26 +147,27 @@ def store_will(broker, conn, fields):
 
 
 def take_session(broker, conn, fields):
-    """Attach the session of the client id, an old one or a new one."""
+    """Attach the session of the client id, an old one or a new one; CONNACK."""
     sessions = broker.sessions
-    refusal = 0
-    if fields.old != NONE:
+    present = 0
+    if fields.conn != NONE:
         if sessions.clean[fields.session] and not (_may_come(broker, fields) or _evict(broker)):
             sessions.refused += 1  # no slot for a session that stays in place of a clean one
-            refusal = REFUSE_QUOTA
+            present = -1
         else:  # nothing can refuse it now: end the older connection, publish its will [3.1.4-2]
-            broker.end(fields.old, TAKEN_OVER)
-            lifecycle.detach(broker, fields.old)
-    if refusal or not _attach(broker, conn, fields):
+            broker.end(fields.conn, TAKEN_OVER)
+            lifecycle.detach(broker, fields.conn)
+    present = present or _attach(broker, conn, fields)
+    if present < 0:
         if fields.will != NONE:
             unref(broker.tables, fields.will)
         what = b"sessions" if _may_come(broker, fields) else b"persistent sessions"
         return _full(fields, what, REFUSE_QUOTA if fields.v5 else REFUSE_FULL)
+    _accept(broker, conn, fields, present)
     return 0
 
 
-def accept(broker, conn, fields):
-    """The session is there: CONNACK."""
+def _accept(broker, conn, fields, present):
     session = broker.conns.session[conn]
     broker.sessions.will[session] = fields.will
     broker.conns.state[conn] = CONNECTED
@@ -174,17 +175,16 @@ def accept(broker, conn, fields):
     if fields.v5:
         if fields.method:
             broker.conns.state[conn] = FIVE
-        fields.v5.opened(broker, conn, fields)
+        fields.v5.start(broker, conn, fields, present)
     else:
         if broker.five:
             broker.five.packet_max[conn] = 0  # of the client that had this slot before
             broker.five.opened_3(broker, session, fields.flags & CLEAN, fields.kind)
             if fields.kind:
                 _bound_window(broker, conn)
-        put_ack(broker, conn, CONNACK, fields.present << 8 if fields.level > 3 else 0)
+        put_ack(broker, conn, CONNACK, present << 8 if fields.level > 3 else 0)
     if broker._log_mask & NOTICE:
         ondemand.log_event(broker, "connected", conn, fields)
-    return 0
 
 
 OPENING = (
@@ -198,7 +198,6 @@ OPENING = (
     check_space,
     store_will,
     take_session,
-    accept,
 )
 
 
@@ -217,19 +216,21 @@ def _stays(fields):
 
 
 def _attach(broker, conn, fields):
-    # Attach the session of the client id; False: there is no slot for a new one.
+    # Attach the session of the client id. -> 1: it was there before; 0: it is new; -1: there is no
+    # slot for it.
     sessions = broker.sessions
     name = fields.name
     clean = fields.flags & CLEAN
+    present = 0
     session = sessions.find(name, 0, len(name))
     if session == NONE:
         session = _new_session(broker, fields)
         if session == NONE:
-            return False
+            return -1
     elif clean or _is_anothers(broker, session, fields):
         lifecycle.discard_state(broker, session)
     else:
-        fields.present = 1
+        present = 1
     sessions.clean[session] = 1 if clean else 0
     senders = broker.subscriptions.routes.senders
     if senders:
@@ -238,9 +239,9 @@ def _attach(broker, conn, fields):
     if broker.owners:
         if broker.owners.set(session, fields.owner, name):
             broker.subscriptions.forget_routes()
-        if broker.acl and fields.present:
+        if broker.acl and present:
             ondemand.take("access.recheck_sessions", broker.now).handle(broker, session, False)
-    return True
+    return present
 
 
 def _has_space(broker, conn, old):

@@ -68,8 +68,7 @@ class Connections:
         self.opened = i32(n)  # tenths of a second
         self.last_activity = i32(n)  # tenths of a second: when the client last sent something
         self.keep_alive_timeout = i32(n)  # how long the client may be silent; 0: for ever
-        self._make_outgoing(n)
-        self._make_incoming(n, limits)
+        _make_buffers(self, n, limits)
         self.columns = (
             entries,
             conn_of,
@@ -80,34 +79,6 @@ class Connections:
             self.dirty,
             self.counts,
         )
-
-    def _make_outgoing(self, n):
-        self.tx = bytearray(n * self.tx_bytes)
-        self.tx_end = i32(n)
-        self.tx_limit = i32(n)
-        self.out = bytearray(n)
-        self.dirty = u16(2 * n)  # twice as many: one may be flushed and filled again in a turn
-        # [dirty connections, QoS 0 messages placed, and the loop's: when broker.now was right (30
-        # bits of ms), the connection that is served or -1, reasons why it must finish each turn:
-        # connections that are paused, bridges; must it finish each in which something happened?]
-        self.counts = i32(6)
-        self.counts[3] = -1
-        self.chunked_msg = u16(n, NONE)
-        self.chunked_off = i32(n)  # bytes of it already in tx
-        self.chunked_id = u16(n)  # packet id that must still be placed, or 0
-
-    def _make_incoming(self, n, limits):
-        self.partial = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
-        self.partial_off = i32(n)
-        # Reassembly buffers: [in use, most in use so far, refused, bytes that the fast path may
-        # read at once: 0 while all buffers are in use]
-        self.reassembly = i32(4)
-        self.reassembly[3] = self.rx_bytes = limits.rx_bytes
-        self.reassembly_owner = u16(limits.reassembly, NONE)
-        self.tail_bytes = limits.tail_bytes
-        self.reassembly_bytes = limits.max_packet
-        self.buffered = i32(n)
-        self.buffered_since = i32(n)
 
     def take(self, stream, now):
         """A slot for a new network connection, or NONE."""
@@ -157,10 +128,6 @@ class Connections:
         own = self.quota[conn][QUOTA_OPTIONS]
         return own.get(name, default) if own else default
 
-    def is_own(self, conn):
-        """Is it a client of the program itself (embed/client.py)?"""
-        return hasattr(self.stream[conn], "publish")
-
     def is_empty(self, conn):
         """Is nothing waiting to leave?"""
         return self.tx_end[conn] == conn * self.tx_bytes
@@ -209,3 +176,31 @@ class Connections:
             self.reassembly[3] = self.rx_bytes
         self.partial_off[conn] = conn * self.tail_bytes
         self.buffered[conn] = 0
+
+
+def _make_buffers(conns, n, limits):
+    conns.tx = bytearray(n * conns.tx_bytes)
+    conns.tx_end = i32(n)
+    conns.tx_limit = i32(n)
+    conns.out = bytearray(n)
+    conns.dirty = u16(2 * n)  # twice as many: one may be flushed and filled again in a turn
+    # [dirty connections, QoS 0 messages placed, and the loop's: when broker.now was right (30
+    # bits of ms), the connection that is served or -1, reasons why it must finish each turn:
+    # connections that are paused, bridges; must it finish each in which something happened?]
+    conns.counts = i32(6)
+    conns.counts[3] = -1
+    conns.chunked_msg = u16(n, NONE)
+    conns.chunked_off = i32(n)  # bytes of it already in tx
+    conns.chunked_id = u16(n)  # packet id that must still be placed, or 0
+    # Incoming
+    conns.partial = bytearray(n * limits.tail_bytes + limits.reassembly * limits.max_packet)
+    conns.partial_off = i32(n)
+    # Reassembly buffers: [in use, most in use so far, refused, bytes that the fast path may
+    # read at once: 0 while all buffers are in use]
+    conns.reassembly = i32(4)
+    conns.reassembly[3] = conns.rx_bytes = limits.rx_bytes
+    conns.reassembly_owner = u16(limits.reassembly, NONE)
+    conns.tail_bytes = limits.tail_bytes
+    conns.reassembly_bytes = limits.max_packet
+    conns.buffered = i32(n)
+    conns.buffered_since = i32(n)

@@ -23,6 +23,8 @@ _OF_5 = 1 | 4  # bits of kind: packets of version 5, or such that the fast path 
 
 
 class Subscriptions:
+    acl = None  # removes from a route who may not read its topic
+
     def __init__(self, limits, every):
         n = limits.subscriptions
         self.session = u16(n, NONE)
@@ -59,7 +61,6 @@ class Subscriptions:
         self.found = 0  # subscriptions that the last walk has found
         self.best = bytearray(limits.sessions)  # during a match: highest QoS + 1 of each session
         self.journal_full = False  # as Broker.journal_full: a session that stays gets no new one
-        self.acl = None  # removes from a route who may not read its topic
         # Version 5
         self.share = None  # column: the group (slot of Shares) of a shared subscription
         self.kind = None  # column, of sessions: version 5, a bridge's? See v5/extension.py

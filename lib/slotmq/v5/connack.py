@@ -54,9 +54,9 @@ def prepare(broker, conn, fields):
     return _space(broker, conn, _remaining(out)) >= 0
 
 
-def accept(broker, conn, fields):
+def accept(broker, conn, fields, present):
     """Send the CONNACK that was prepared."""
-    _put_connack(broker, conn, fields.present, 0, fields.answer)
+    _put_connack(broker, conn, present, 0, fields.answer)
 
 
 def _remaining(properties):

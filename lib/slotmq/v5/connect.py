@@ -35,7 +35,7 @@ def read(broker, conn, fields):
     return code or _read_payload(broker, buf, at, end, fields)
 
 
-def store_will(broker, fields, flags):
+def take(broker, fields, flags):
     """The will in a message slot, or NONE."""
     buf = fields.buf
     source = broker.five.source
@@ -49,12 +49,12 @@ def store_will(broker, fields, flags):
     return store(broker, flags)
 
 
-def prepare(broker, conn, fields):
+def check(broker, conn, fields):
     """Prepare CONNACK; a reason code if the client accepts no packet of its size, or 0."""
     return OK if connack.prepare(broker, conn, fields) else PACKET_TOO_LARGE
 
 
-def opened(broker, conn, fields):
+def start(broker, conn, fields, flags):
     """The session is open: store what version 5 adds to it, and send CONNACK."""
     five = broker.five
     session = broker.conns.session[conn]
@@ -62,7 +62,7 @@ def opened(broker, conn, fields):
     five.set_expiry(broker, session, fields.expiry)
     five.will_delay[session] = fields.will_delay
     five.will_since[session] = broker.now
-    connack.accept(broker, conn, fields)
+    connack.accept(broker, conn, fields, flags)
 
 
 def refuse(broker, conn, reason):

@@ -1,5 +1,6 @@
-# expired_slots.py - drops messages that have expired [5.0, 3.3.2.3.3]. Loaded on demand: while
-# there are any that will expire, and where a table is full. Owns nothing.
+# expired_slots.py - makes space: drops messages that have expired [5.0, 3.3.2.3.3], and says which
+# connection gives up its topic aliases. Loaded on demand: while there are any messages that will
+# expire, and where a table is full. Owns nothing.
 #
 # A look counts the messages that have expired and those that will. Only if any has does it mark
 # them, which allocates, and go through retained messages and deliveries.
@@ -58,3 +59,25 @@ def _drop(broker, marks):
             finish(broker.tables, at)
             found += 1
     return found
+
+
+def search(aliases, conn, n):
+    """The connection whose aliases take most blocks; those of `conn` are counted with n bytes
+    more."""
+    size = aliases.arena.size
+    found = conn
+    most = _blocks(aliases, conn) + (n + size - 1) // size
+    for other in range(len(aliases.offered)):
+        blocks = _blocks(aliases, other)
+        if blocks > most:
+            most = blocks
+            found = other
+    return found
+
+
+def _blocks(aliases, conn):
+    size = aliases.arena.size
+    blocks = 0
+    for at in range(conn * aliases.most, (conn + 1) * aliases.most):
+        blocks += (aliases.inward_len[at] + size - 1) // size
+    return blocks

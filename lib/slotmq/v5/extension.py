@@ -165,7 +165,7 @@ class Version5:
         if kinds[session] and broker.sessions.head[session] != NONE:
             heap.lift()
             try:
-                ondemand.take("v5.shared_session_end", broker.now).pass_on(broker, session)
+                ondemand.take("v5.shared_session_end", broker.now).handle(broker, session)
             except MemoryError:
                 pass  # the messages are discarded with their session
             heap.drop()

@@ -1,5 +1,5 @@
 # large_messages.py - sends a PUBLISH that is larger than the outgoing buffer [5.0, 3.3], where no
-# message slot is free (pass_on), or where not even topic and properties fit into it (send). Then
+# message slot is free (handle), or where not even topic and properties fit into it (send). Then
 # write() puts what is between topic and payload: for version 5, and of messages with
 # properties. Such a message has no alias. Its client is not read meanwhile, so its subscriptions,
 # and their identifiers, stay as they are. Loaded on demand. Owns nothing. Does not allocate.
@@ -10,7 +10,7 @@ from slotmq.fast import copy
 from slotmq.v5.send import identifiers, put_expiry
 
 
-def pass_on(broker, conn, end, start, n):
+def handle(broker, conn, end, start, n):
     """Of QoS 0: the head is in tx; write the rest to the socket from the packet that brought it;
     -> as emit()."""
     conns = broker.conns

@@ -105,7 +105,7 @@ def _set_alias(broker, conn, alias, n):
     aliases = broker.five.aliases
     while not aliases.set(conn, alias, source.tbuf, source.topic, n):
         heap.lift()
-        largest = ondemand.take("v5.alias_space", broker.now).largest(aliases, conn, n)
+        largest = ondemand.take("v5.expired_slots", broker.now).search(aliases, conn, n)
         heap.drop()
         if largest == conn:
             return QUOTA

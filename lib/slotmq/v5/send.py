@@ -81,7 +81,7 @@ def emit(broker, conn, first, packet_id, ident, may_alias=True):
     if is_5:
         at = _put_own(broker, conn, tx, at, own + source.props, alias, ident)
     if chunked == _STRAIGHT:
-        return large.pass_on(broker, conn, at, source.at + skip, body)
+        return large.handle(broker, conn, at, source.at + skip, body)
     if chunked:
         _begin_chunked(broker, conn, 2 + source.topic_len + skip)
     else:

@@ -5,7 +5,7 @@ from slotmq.delivery import routing
 from slotmq.fast import finish, unref
 
 
-def pass_on(broker, session):
+def handle(broker, session):
     """Pass messages of shared subscriptions of a session that ends to other members.
 
     A QoS 2 message that was sent is not passed on [4.8.2-5]."""

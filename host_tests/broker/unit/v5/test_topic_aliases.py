@@ -3,7 +3,7 @@
 import unittest
 
 from slotmq import Limits
-from slotmq.v5.alias_space import largest
+from slotmq.v5.expired_slots import search
 from slotmq.v5.topic_aliases import Aliases
 
 MOST = 3
@@ -72,22 +72,22 @@ class TestAliases(unittest.TestCase):
         self.arena.drop(taken)
 
     def test_the_connection_whose_aliases_take_most_blocks(self):
-        self.assertEqual(largest(self.aliases, 1, 1), 1)
+        self.assertEqual(search(self.aliases, 1, 1), 1)
         self.set(0, 1, b"a" * 33)  # three blocks
         for n, wanted in ((1, 0), (32, 0), (33, 2), (48, 2), (64, 2)):
-            self.assertEqual(largest(self.aliases, 2, n), wanted, n)
+            self.assertEqual(search(self.aliases, 2, n), wanted, n)
         self.set(2, MOST, b"b")
         for n, wanted in ((1, 0), (16, 0), (17, 2)):  # equal: the connection that asks
-            self.assertEqual(largest(self.aliases, 2, n), wanted, n)
+            self.assertEqual(search(self.aliases, 2, n), wanted, n)
         self.set(1, 1, b"c" * 17)
         self.set(1, 2, b"d" * 17)
-        self.assertEqual(largest(self.aliases, 2, 1), 1)
-        self.assertEqual(largest(self.aliases, 0, 16), 0)
+        self.assertEqual(search(self.aliases, 2, 1), 1)
+        self.assertEqual(search(self.aliases, 0, 16), 0)
         self.aliases.offered[0] = 1
         self.give(0, 1, b"e" * 64)  # aliases of the broker do not count
-        self.assertEqual(largest(self.aliases, 2, 1), 1)
+        self.assertEqual(search(self.aliases, 2, 1), 1)
         self.aliases.forget(1)
-        self.assertEqual(largest(self.aliases, 2, 1), 0)
+        self.assertEqual(search(self.aliases, 2, 1), 0)
 
     def test_without_topic_alias_maximum_the_broker_assigns_none(self):
         self.assertEqual(self.outgoing(0, TOPICS[0]), (0, 0))
