@@ -1,6 +1,6 @@
-# properties.py SEED COUNT [BY] - properties and topic aliases of MQTT 5.0: random packets, some of
-# them wrong, to receivers of both versions. BY: who handles them, "handlers", "plain" (the fast path
-# leaves those with properties) or "quick" (fast/properties_cpython.py takes them).
+# properties.py SEED COUNT [BY] - properties and topic aliases of MQTT 5.0 in the handlers: random
+# packets, some of them wrong, to receivers of both versions. BY quick: fast/properties_cpython.py
+# takes those that it can.
 #
 # Prints after each step what every client has received and what every table contains.
 import sys
@@ -50,8 +50,6 @@ class Play:
         self.world = World(Broker(limits(numbers), settings))
         if by == "quick":
             ondemand.take("v5.quick_properties_cpython", 0).begin(self.world.broker)
-        elif by == "handlers":
-            self.world.broker.handle_fast = lambda columns, conn, buf, at, end: at
         self.world.broker.stats[0] = 0
         self.clients = []
         self.with_options = numbers.one_in(2)
@@ -163,7 +161,7 @@ class Play:
             print("broken", wrong)
 
 
-def main(seed, count, by="plain"):
+def main(seed, count, by=""):
     numbers = Numbers(int(seed))
     for n in range(int(count)):
         if n % 150 == 0:
