@@ -13,7 +13,7 @@ from slotmq_tools.ports import free_port
 
 RUNTIMES = ("cpython", "micropython")
 PEER = "mosquitto"  # the tests themselves are tried on this broker
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0  # a first start packs the broker, which a busy computer takes long for
 # Smaller tables, for brokers with a configuration of their own: they start in a third of the
 # time. The broker without a configuration has the tables of the HOST preset.
 MODEST = """
