@@ -142,7 +142,7 @@ SOURCES = {
     "config.plugins._option": "config.mosquitto_conf.FIELDS",
     "config.policies.check": "_TABLE_OF",
     "config.reload.reload": "config.mosquitto_conf.FIELDS config.capacities.FIELDS",
-    "config.settings.__init__": "_OF_JOURNAL _OF_OTHERS config.mosquitto_conf.FIELDS",
+    "config.policies.fill": "_OF_OTHERS config.mosquitto_conf.FIELDS",
     "journal.restore_rows.must_fit": "config.capacities.FIELDS",
     "journal.start._setting": "DEFAULTS",
     "app.log_dests.open_all": "",

@@ -1,7 +1,11 @@
 # policies.py - what may happen when a table is full (when_full), checks of settings against
 # limits, and which listeners let nobody in. Loaded on demand by config/settings.py and
 # config/mosquitto_conf.py, and at the end of a start; owns nothing; allocates.
+from slotmq.platform import ondemand
 
+# Settings that are usually not there; the defaults are in journal/start.py and access/login.py.
+_OF_OTHERS = """persistence_location persistence_file persistence_sync autosave_interval
+login_delay_max log_facility max_queued_bytes max_inflight_bytes allow_control_characters"""
 # Settings that count entries or bytes of a table, each with the limit that it must not
 # exceed. (This table and the next are texts: tuples of strings take 4 times the heap.)
 _TABLE_OF = """\
@@ -34,6 +38,18 @@ def rows(text):
 def sized():
     """[setting, its limit] for each line of _TABLE_OF."""
     return rows(_TABLE_OF)
+
+
+def fill(settings, when_full, values):
+    """Take over the arguments of Settings(). (Here, since a running broker needs no names.)"""
+    settings.when_full.update(defaults())
+    settings.when_full.update(when_full)
+    others = _OF_OTHERS.split()
+    for name in values:
+        if not hasattr(settings, name) and name not in others:
+            near = ondemand.take("config.other_keys", 0).suggestion(name, dir(settings) + others)
+            raise TypeError("Settings has no " + name + near)
+        setattr(settings, name, values[name])
 
 
 def defaults():

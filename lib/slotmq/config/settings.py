@@ -8,12 +8,6 @@
 # takes over the others. Allocates at the start: the instance, a list and a dict.
 from slotmq.platform import ondemand
 
-# The first one's default is in access/login.py; the others are usually not there.
-_OF_OTHERS = (
-    " login_delay_max log_facility max_queued_bytes max_inflight_bytes allow_control_characters"
-)
-_OF_JOURNAL = "persistence_location persistence_file persistence_sync autosave_interval"
-
 
 class ConfError(Exception):
     """The configuration cannot be used; the text says where and what was expected."""
@@ -57,8 +51,7 @@ class Settings:
     acl_file = None  # type: str | None  # who may read and write which topics
     retry_interval = 0  # seconds until an unacknowledged packet is sent again; 0: never
 
-    # Do sessions and messages outlive a power cut? The defaults of _OF_JOURNAL are in
-    # journal/start.py.
+    # Do sessions and messages outlive a power cut?
     persistence = False
 
     connections = ()  # type: tuple | list  # Options of bridge/options.py, of each `connection`
@@ -75,14 +68,8 @@ class Settings:
         # (host or None for every address, port, its max_connections, its other settings by name);
         # port 0: the host is the path of a unix domain socket
         self.listeners = []
-        self.when_full = ondemand.take("config.policies", 0).defaults()
-        self.when_full.update(when_full or {})
-        others = (_OF_JOURNAL + _OF_OTHERS).split()
-        for name in values:
-            if not hasattr(self, name) and name not in others:
-                near = ondemand.take("config.other_keys", 0).suggestion(name, dir(self) + others)
-                raise TypeError("Settings has no " + name + near)
-            setattr(self, name, values[name])
+        self.when_full = {}
+        ondemand.take("config.policies", 0).fill(self, when_full or {}, values)
 
     def check(self, limits):
         """Raise ValueError for a setting that a broker with these limits cannot honour."""
