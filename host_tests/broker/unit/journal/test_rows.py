@@ -43,6 +43,11 @@ def subscribed(*rows):
 STEPS = {
     "a session that ends with its connection and has no will": [("w", connect("w"))],
     "a discarded session": reader(1) + [("again", connect("reader"))],
+    "a clean session with a will, after a persistent one with an id": [
+        ("same", connect("same", clean=False)),
+        ("same", None, publish("t", b"half", 2, 77)),
+        ("again", connect("same", will=("will", "gone", 1))),
+    ],
     "filters of each form, and one that is gone": WRITER
     + sent(*[subscribe(n + 1, name, n % 3) for n, name in enumerate(("a/b", "a/+/c", "#", "/"))])
     + sent(unsubscribe(b"a/b")),
