@@ -31,8 +31,23 @@ def _file(program: Program, names: Names, file: str, modules: list[str]) -> str:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 heads.update(dict.fromkeys(writer.imports(statement)))
             elif not _is_constant(program, name, statement):
-                body.append(ast.unparse(ast.fix_missing_locations(writer.visit(statement))))
+                body.append(_text(ast.fix_missing_locations(writer.visit(statement))))
     return "\n".join([*heads, *body]) + "\n"
+
+
+def _text(statement: ast.stmt) -> str:
+    """ast.unparse() writes `a, b = (x, y)`, for which MicroPython makes a tuple; not so here."""
+    bare: dict[str, str] = {}
+    for node in ast.walk(statement):
+        match node:
+            case ast.Assign(targets=[ast.Tuple()], value=ast.Tuple(elts=values)):
+                mark = f"_bare_{len(bare)}_"
+                bare[mark] = ", ".join(map(ast.unparse, values))
+                node.value = ast.Name(mark)
+    text = ast.unparse(statement)
+    for mark, listed in bare.items():
+        text = text.replace(mark, listed)
+    return text
 
 
 def _is_constant(program: Program, module: str, statement: ast.stmt) -> bool:

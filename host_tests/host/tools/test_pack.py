@@ -301,6 +301,13 @@ def test_code_for_cpython_only_is_left_out() -> None:
     assert not any("nowhere" in text for text in packed(texts(PROGRAM)).values())
 
 
+def test_micropython_makes_no_tuple_for_two_values() -> None:
+    """It would for `a, b = (x, y)`, as ast.unparse() writes it; in places the heap is locked."""
+    modules = {name: source.read_text() for name, source in sources("slotmq").items()}
+    for text in packed(modules).values():
+        assert re.findall(r"^ *[\w.]+, [\w.]+ = \(.*, .*\)$", text, re.MULTILINE) == []
+
+
 def test_internal_names_become_short() -> None:
     core = packed(texts(PROGRAM))["slotmq/core.py"]
     for name in ("Table", "inner_table", "_hidden", "rows_held", "largest", "_FREE", "docstring"):
