@@ -260,6 +260,26 @@ class TestTlsStream(unittest.TestCase):
         self.handle(inner.polled)
         self.assertEqual(self.loop.masks[inner.polled], IN)
 
+    def test_an_error_of_what_waits_ends_the_connection(self):
+        def lost(*_):
+            raise OSError(104)
+
+        self.stream.shaking = False
+        self.stream.write(b"abc", 0, 3)
+        self.mbedtls.write = lost
+        self.handle(self.sock)
+        self.assertEqual(self.loop.events, [(7, "ends")])
+
+    def test_plaintext_does_not_count_as_idle(self):
+        def come(n):
+            self.stream._wire.left -= 100
+            self.mbedtls.recv = lambda n: None
+            return b"abcd"
+
+        self.mbedtls.recv = come
+        self.assertEqual(self.stream.readinto(bytearray(8), 8), 4)
+        self.assertEqual(self.poller.idle, 96)
+
     def test_a_stream_that_nothing_polls(self):
         """Its input is served as what others have kept."""
         stream = Unpolled()
