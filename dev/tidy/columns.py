@@ -4,8 +4,8 @@ lib/slotmq/fast/columns.py makes the table `p` for viper code, which calls it `o
 expression of a column gives its name (d.prev is D_PREV), and constants.py numbers these names in
 the same order. Only such names index the table.
 CPython's files must unpack whole tuples, into the declared names or their first letters. Rows,
-which are short arrays of numbers with different meanings, are indexed by names too in fast/, and
-the packet record and broker.stats in all files.
+which are short arrays of numbers with different meanings, are indexed by names too: in all files
+where they are attributes (deliveries.count), as are the packet record and broker.stats.
 """
 
 import ast
@@ -26,7 +26,8 @@ _OTHER_TABLES = ("record_",)  # files whose `o` is a table of their own
 # Names of the tuples where they are declared, and in the files that unpack them.
 _TUPLES = {HOME: "tables", f"{LIBRARY}tables/connections.py": "columns"}
 _UNPACKED = {"tables", "columns"}
-_ROWS = {"pkt", "stats"}  # in all files
+_ROWS = {"pkt", "stats"}
+# The same as attributes; in fast/ also the local variables of these names
 _ROWS_OF_TABLES = {"count", "counts", "window", "reassembly", "ids_high", "pending", "clock"}
 _COLUMN = re.compile(r"ptr(8|16|32)\(int\(o\) - o\[\w+\]\)")  # a column or row of the table
 
@@ -102,7 +103,7 @@ def _choices(index: ast.expr) -> list[ast.expr]:
 
 def _check_rows(source: Source) -> Iterator[Finding]:
     """Bare numbers as indexes of rows, and in viper code of anything that the table gives."""
-    rows = _ROWS | (_ROWS_OF_TABLES if source.path.startswith(_FAST) else set())
+    in_fast = source.path.startswith(_FAST)
     is_other = source.name.startswith(_OTHER_TABLES)
     for function in [each for each in ast.walk(source.tree) if isinstance(each, ast.FunctionDef)]:
         nodes = list(ast.walk(function))
@@ -114,6 +115,8 @@ def _check_rows(source: Source) -> Iterator[Finding]:
         for node in nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
                 row = node.value
+                is_of_table = in_fast or isinstance(row, ast.Attribute)
+                rows = _ROWS | _ROWS_OF_TABLES if is_of_table else _ROWS
                 if _last(row) in rows | given or _is_column(row):
                     what = f"{ast.unparse(node)}: name the position"
                     yield Finding("column", f"{source.path}:{node.lineno}", what)

@@ -11,8 +11,8 @@ import gc
 
 from slotmq.config.limits import Limits
 from slotmq.config.settings import Settings
-from slotmq.constants import (CONNECTED, ENDING, FIVE, INFLIGHT_BYTES, LINGERING, LOST, NONE,
-    NOTICE, POLICY_DISCONNECT, POLLING)
+from slotmq.constants import (CONNECTED, ENDING, FIVE, INFLIGHT_BYTES, LINGERING, LOST,
+    MAX_INFLIGHT, NONE, NOTICE, PENDING_COUNT, POLICY_DISCONNECT, POLLING)
 from slotmq.delivery import outgoing, retain, routing
 from slotmq.fast import fast_path, new_packet, send
 from slotmq.platform import heap, ondemand
@@ -168,9 +168,9 @@ class Broker:
         pending = deliveries.pending
         conn = NONE
         try:
-            while pending[0]:
-                session = pending[pending[0]]
-                pending[0] -= 1
+            while pending[PENDING_COUNT]:
+                session = pending[pending[PENDING_COUNT]]
+                pending[PENDING_COUNT] -= 1
                 deliveries.is_pending[session] = 0
                 conn = sessions.conn[session]
                 if conn == NONE:
@@ -179,7 +179,7 @@ class Broker:
                 if level < 5 and not (is_bounded or sessions.scans[session]):
                     # Mostly that is all. There is no space for it during a chunked send.
                     sessions.progress[session] = self.now
-                    if not send(self.tables, session, conn, deliveries.window[0]):
+                    if not send(self.tables, session, conn, deliveries.window[MAX_INFLIGHT]):
                         continue
                 self.resume(conn)
         except Exception:  # its buffer may have half a packet

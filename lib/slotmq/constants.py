@@ -102,10 +102,10 @@ NOT_OWN = 4 | 16  # No Local of a client, of a bridge
 # count of Deliveries and Messages; window; pending; ids_high of Sessions
 IN_USE, MOST_IN_USE, FIRST_FREE, LAST_FREE, UNSAVED = range(5)
 QUOTAS_FROM, MORE_QUEUED, INFLIGHT_BYTES = range(5, 8)  # of Deliveries
-MAX_INFLIGHT, MAX_QUEUED = range(2)
+MAX_INFLIGHT, MAX_QUEUED, QUOTA_SLOTS, QUOTA_BLOCKS = range(4)
 PENDING_COUNT = 0
-ANNOUNCED = 2
-NOW = 0  # of broker.clock
+MOST_IDS, IDS_UNSAVED, ANNOUNCED = range(3)
+NOW, LOOK_AT = range(2)  # of broker.clock; when full tables are looked at next
 # Arena.state, Routes.state
 FREE_BLOCK, FREE_BLOCKS, SIZE = range(3)
 GENERATION, MISSED = range(2)

@@ -1,8 +1,9 @@
 # control.py - rare steps of a whole broker: making its loop and listeners, taking over settings at
 # the start and after a reload, and shutdown. Loaded on demand; owns nothing. Control plane: may
 # allocate.
-from slotmq.constants import (ANNOUNCED, DEBUG, FAST_MAX, INFLIGHT_BYTES, MORE_QUEUED, NONE,
-    PACKET_MAX, POLICY_DISCONNECT, QUEUES, QUOTAS_FROM, STOPPING, S_MOST, UNDER_WAY)
+from slotmq.constants import (ANNOUNCED, DEBUG, DIRTY_CONNS, FAST_MAX, INFLIGHT_BYTES,
+    MAX_INFLIGHT, MAX_QUEUED, MORE_QUEUED, NONE, PACKET_MAX, POLICY_DISCONNECT, QUEUES,
+    QUOTAS_FROM, STOPPING, S_MOST, UNDER_WAY)
 from slotmq.delivery import lifecycle
 from slotmq.fast import next_dirty, odd_text
 from slotmq.net.loop import Loop
@@ -42,16 +43,16 @@ def apply_settings(broker):
     s = broker.settings
     limits = broker.limits
     window = broker.deliveries.window
-    window[0] = s.max_inflight_messages or limits.inflight
+    window[MAX_INFLIGHT] = s.max_inflight_messages or limits.inflight
     if s.mqtt_versions == 3 and not s.max_inflight_messages:  # any client may be a bridge
-        window[0] = min(window[0], UNDER_WAY)
-    if broker.journal and min(window[0], NONE) > broker.journal.window:
+        window[MAX_INFLIGHT] = min(window[MAX_INFLIGHT], UNDER_WAY)
+    if broker.journal and min(window[MAX_INFLIGHT], NONE) > broker.journal.window:
         broker.journal.whole = False  # the journal's window is written by the next compaction
-    window[1] = most = s.max_queued_messages or limits.queued
+    window[MAX_QUEUED] = most = s.max_queued_messages or limits.queued
     size = getattr(s, "max_queued_bytes", 0)
     if size:  # so many wait in any case; delivery/quota.py looks at the bytes of more
-        window[1] = min(most, (size - 1) // limits.max_packet + 1)
-    broker.deliveries.count[MORE_QUEUED] = most - window[1]
+        window[MAX_QUEUED] = min(most, (size - 1) // limits.max_packet + 1)
+    broker.deliveries.count[MORE_QUEUED] = most - window[MAX_QUEUED]
     # A reload does not lower what was announced to clients.
     most = min(s.max_inflight_messages or limits.received, limits.received)
     broker.sessions.ids_high[ANNOUNCED] = max(broker.sessions.ids_high[ANNOUNCED], most)
@@ -152,7 +153,7 @@ def _close_journal(loop, journal):
     # written again, so that the next start finds the state of a power cut. Output is flushed
     # before the journal is closed; after that no session has a connection.
     broker = loop.broker
-    while loop.conns.counts[0]:
+    while loop.conns.counts[DIRTY_CONNS]:
         conn = next_dirty(loop.conns.columns)
         if conn != NONE:
             loop.flush(conn)

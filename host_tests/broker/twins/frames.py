@@ -3,7 +3,7 @@ import sys
 
 from seeded import Numbers, shown
 
-from slotmq.fast.frames import unwrap
+from slotmq.net.websocket import unwrap
 from slotmq.platform.arrays import i32
 
 KINDS = (2, 2, 2, 2, 0, 0, 8, 9, 9, 10, 1, 3, 11)

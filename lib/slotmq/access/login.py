@@ -11,8 +11,8 @@
 import hashlib
 
 from slotmq.access.pbkdf2 import advance, begin, hmac, same
-from slotmq.constants import (JOB_CONN, JOB_REST, JOB_WORK, NEW, NONE, REFUSE_BUSY, REFUSE_LOGIN,
-    REFUSE_USER, SALT, STORED, VERIFIED, VERIFYING)
+from slotmq.constants import (FAST_READ, JOB_CONN, JOB_REST, JOB_WORK, NEW, NONE, REFUSE_BUSY,
+    REFUSE_LOGIN, REFUSE_USER, SALT, STORED, VERIFIED, VERIFYING)
 from slotmq.platform.runtime import MICROPYTHON
 
 if not MICROPYTHON:
@@ -119,7 +119,7 @@ def _chosen(broker):
     for job in broker.users.waiting:
         if conns.state[job[JOB_CONN]] != VERIFYING:
             continue  # it has ended
-        if job[JOB_REST] <= conns.tail_bytes or conns.reassembly[3]:
+        if job[JOB_REST] <= conns.tail_bytes or conns.reassembly[FAST_READ]:
             return job
     return None
 

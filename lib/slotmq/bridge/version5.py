@@ -2,8 +2,8 @@
 # says of its limits: Receive Maximum, Maximum QoS, Maximum Packet Size, topic aliases, and whether
 # it serves RETAIN, wildcards and shared subscriptions [5.0, 3.1.2.11, 3.2.2.3]. Owns nothing: the
 # Bridge has what was found, as `remote`. Control plane: allocates.
-from slotmq.constants import (BODY, CHANGED, DUP, END, LEFT, MALFORMED, NEVER, NONE, NO_LOCAL,
-    PACKET_MAX, QUEUED, RAP, RELEASED)
+from slotmq.constants import (BODY, CHANGED, DUP, END, LEFT, MALFORMED, MAX_INFLIGHT, NEVER, NONE,
+    NO_LOCAL, PACKET_MAX, QUEUED, RAP, RELEASED, UNSAVED)
 from slotmq.platform import ondemand
 
 # Properties
@@ -109,7 +109,8 @@ def entered(bridge):
     remote = bridge.remote
     conn = bridge.conn
     broker.conns.level[conn] = 5
-    five.receive_max[conn] = min(remote.get(RECEIVE_MAX, 65535), broker.deliveries.window[0])
+    most = broker.deliveries.window[MAX_INFLIGHT]
+    five.receive_max[conn] = min(remote.get(RECEIVE_MAX, 65535), most)
     most = min(remote.get(LARGEST, NEVER), bridge.options.bridge_max_packet_size or NEVER)
     if most < NEVER:
         most = max(most - bridge.growth, 1)
@@ -133,7 +134,7 @@ def lower_qos(bridge, most):
         state = deliveries.state[entry]
         if flags >> 1 & 3 > most and state != RELEASED:
             deliveries.flags[entry] = flags & ~6 & ~DUP | most << 1 | CHANGED
-            deliveries.count[4] |= 1
+            deliveries.count[UNSAVED] |= 1
             if state != QUEUED:
                 deliveries.state[entry] = QUEUED
                 sessions.inflight[session] -= 1

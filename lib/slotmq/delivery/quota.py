@@ -1,7 +1,8 @@
 # quota.py - how much of the space for messages a session may have, once much of it is in use
 # (is_tight() of delivery/routing.py), and what max_queued_bytes and max_inflight_bytes allow.
 # Loaded on demand; owns nothing. Does not allocate.
-from slotmq.constants import CROWDED, DELIVERIES, INFLIGHT_BYTES, MESSAGES, NONE, QUEUED_BYTES
+from slotmq.constants import (CROWDED, DELIVERIES, INFLIGHT_BYTES, IN_USE, MAX_INFLIGHT, MESSAGES,
+    NONE, QUEUED_BYTES)
 
 _OF_BYTES = 6
 
@@ -29,7 +30,7 @@ def bound(broker, session, msg, new_size, freed, n):
     sessions = broker.sessions
     messages = broker.messages
     arena = messages.arena
-    free = messages.slots - messages.count[0]
+    free = messages.slots - messages.count[IN_USE]
     free_blocks = arena.free_blocks()
     size = messages.blocks(msg)
     if msg == NONE:
@@ -42,7 +43,7 @@ def bound(broker, session, msg, new_size, freed, n):
     crowded = free * 100 < most * left or free_blocks * 100 < most_blocks * left
     crowded = crowded and (msg == NONE or size > freed)
     deliveries = broker.deliveries
-    free = deliveries.slots - deliveries.count[0] - 1
+    free = deliveries.slots - deliveries.count[IN_USE] - 1
     if n and not freed and free * 100 < deliveries.slots * left:
         crowded = True
     crowded = int(crowded)
@@ -70,7 +71,7 @@ def _has_queued(broker, session, most):
     deliveries = broker.deliveries
     waiting = sessions.queued[session]
     if sessions.conn[session] != NONE:
-        waiting += min(sessions.inflight[session] - deliveries.window[0], 0)
+        waiting += min(sessions.inflight[session] - deliveries.window[MAX_INFLIGHT], 0)
     entry = sessions.tail[session]
     while waiting > 0 and most > 0:
         most -= broker.messages.payload_len[deliveries.msg[entry]]

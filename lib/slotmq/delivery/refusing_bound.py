@@ -1,7 +1,7 @@
 # refusing_bound.py - what the log says of the bound that refused a message or a delivery: its
 # name, its value, what is in use and what was needed. Loaded on demand; owns nothing; allocates.
-from slotmq.constants import (AMPLE, CROWDED, DELIVERIES, MESSAGES, MORE_QUEUED, NONE, NOTED_QOS_0,
-    QUEUED_BYTES, QUOTAS_FROM)
+from slotmq.constants import (AMPLE, CROWDED, DELIVERIES, FIRST_FREE, IN_USE, MAX_INFLIGHT,
+    MESSAGES, MORE_QUEUED, NONE, NOTED_QOS_0, QUEUED_BYTES, QUOTAS_FROM, QUOTA_SLOTS)
 from slotmq.delivery import quota
 
 
@@ -23,7 +23,7 @@ def report(broker, what, session, msg, size):
 
 def _of_all(messages, size):
     arena = messages.arena
-    if messages.count[0] == messages.slots:
+    if messages.count[IN_USE] == messages.slots:
         return "limit messages %d, all in use" % messages.slots
     used = (arena.blocks - arena.free_blocks()) * arena.size
     what = arena.blocks * arena.size, used, size
@@ -38,7 +38,7 @@ def _of_qos_0(broker, session, msg, size):
     while entry != NONE and not broker.deliveries.flags[entry] & 6:
         entry = broker.deliveries.next[entry]
     if entry != first:
-        what = broker.deliveries.window[0], sessions.inflight[session]
+        what = broker.deliveries.window[MAX_INFLIGHT], sessions.inflight[session]
         if entry != NONE:
             return "max_inflight_messages %d, %d sent, and QoS 1 or 2 waits before it" % what
     elif first != NONE or conns.chunked_msg[conn] == NONE:
@@ -56,11 +56,11 @@ def _of_quota(broker, size):
     # What is_tight() has found
     settings, messages = broker.settings, broker.messages
     window, arena = broker.deliveries.window, messages.arena
-    has, needed = messages.count[0], 1
+    has, needed = messages.count[IN_USE], 1
     what = "messages", messages.slots
-    if has + 1 <= window[2]:
+    if has + 1 <= window[QUOTA_SLOTS]:
         what = "deliveries", broker.deliveries.slots
-        has = broker.deliveries.count[0]
+        has = broker.deliveries.count[IN_USE]
         if has + 1 <= broker.deliveries.count[QUOTAS_FROM]:
             what = "message_bytes", arena.blocks * arena.size
             has, needed = (arena.blocks - arena.free_blocks()) * arena.size, size
@@ -81,7 +81,7 @@ def _of_session(broker, session, msg, size):
         most += inflight
     if waiting >= most + deliveries.count[MORE_QUEUED]:
         return "max_queued_messages %d, max_inflight_messages %d, %d wait" % (what + (waiting,))
-    if deliveries.count[2] == NONE:
+    if deliveries.count[FIRST_FREE] == NONE:
         return "limit deliveries %d, all in use" % deliveries.slots
     # (drop_oldest() may have freed blocks, which does not change much.)
     found = quota.bound(broker, session, msg, size, 0, 1 if waiting < most else NONE)

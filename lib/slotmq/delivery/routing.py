@@ -7,9 +7,10 @@
 # messages, and after the acknowledgements were placed. Owns nothing. Does not allocate.
 #
 # flags are the lower four bits of PUBLISH's first byte: DUP 8, QoS << 1, RETAIN 1.
-from slotmq.constants import (AMPLE, BLOCKED, DROPPED, DUP, END, INFLIGHT_BYTES, MORE_QUEUED, NONE,
-    NOTED_QOS_0, PACKETS_OUT, PAYLOAD, PUBLISH, PUBREL, QOS_0, QUEUED, QUOTAS_FROM, RELEASED,
-    START, TOPIC, TOPIC_LEN, TOTAL, WARNING)
+from slotmq.constants import (AMPLE, BLOCKED, DROPPED, DUP, END, FIRST_FREE, INFLIGHT_BYTES,
+    IN_USE, MAX_INFLIGHT, MAX_QUEUED, MORE_QUEUED, NONE, NOTED_QOS_0, PACKETS_OUT, PAYLOAD,
+    PUBLISH, PUBREL, QOS_0, QUEUED, QUOTAS_FROM, QUOTA_BLOCKS, QUOTA_SLOTS, RELEASED, START, TOPIC,
+    TOPIC_LEN, TOTAL, WARNING)
 from slotmq.delivery.encode import put_short
 from slotmq.delivery.outgoing import send_message, send_packet, space
 from slotmq.fast import append, fan, finish, place, send, unref
@@ -218,12 +219,12 @@ def has_space(broker, session, msg=NONE, freed=0, size=0):
     sessions = broker.sessions
     waiting = sessions.queued[session]
     window = broker.deliveries.window
-    most = window[1]
+    most = window[MAX_QUEUED]
     if sessions.conn[session] != NONE:
         waiting += sessions.inflight[session]
-        most += window[0]
+        most += window[MAX_INFLIGHT]
     count = broker.deliveries.count
-    if waiting >= most + count[MORE_QUEUED] or count[2] == NONE:
+    if waiting >= most + count[MORE_QUEUED] or count[FIRST_FREE] == NONE:
         return False
     return may_hold(broker, session, msg, size, freed, 1 if waiting < most else NONE)
 
@@ -234,12 +235,12 @@ def is_tight(broker, size, n):
     messages = broker.messages
     window = broker.deliveries.window
     arena = messages.arena
-    if messages.count[0] + (size > 0) > window[2]:
+    if messages.count[IN_USE] + (size > 0) > window[QUOTA_SLOTS]:
         return True
     count = broker.deliveries.count
-    if count[0] + n > count[QUOTAS_FROM]:
+    if count[IN_USE] + n > count[QUOTAS_FROM]:
         return True
-    return (arena.free_blocks() - window[3]) * arena.size < size
+    return (arena.free_blocks() - window[QUOTA_BLOCKS]) * arena.size < size
 
 
 def may_hold(broker, session, msg, size, freed, n):
@@ -355,7 +356,7 @@ def drain(broker, session):
     if broker.conns.level[conn] > 4:
         broker.five.drain(broker, session)
         return
-    most = broker.deliveries.window[0]
+    most = broker.deliveries.window[MAX_INFLIGHT]
     if broker.deliveries.count[INFLIGHT_BYTES]:
         most = ask_quota(broker, session, most, 0, 0, -1, most)
     while send(broker.tables, session, conn, most) and _send_slowly(broker, conn, session):

@@ -6,19 +6,15 @@ import micropython
 
 from slotmq.constants import (BYTES_IN, CLOCK, CONNECTED, C_BUFFERED, C_COUNTS, C_LAST_ACTIVITY,
     C_LEVEL, C_REASSEMBLY, C_SESSION, C_STATE, C_TX, C_TX_END, C_TX_LIMIT, D_WINDOW, END, FAST_MAX,
-    FAST_READ, FLAGS, FREE_BLOCKS, IN_USE, M_ARENA_STATE, M_COUNT, M_REFS, NONE, NOW, PACKETS_IN,
-    PACKETS_OUT, PACKET_ID, PAYLOAD, PKT, POOL, PUBLISHES, PUBLISH_IN, R_END, R_FIRST, R_MID,
-    SENDERS, SENDERS_WIDTH, SIZE, STATS, S_CONN, S_DIRTY, S_IDS, S_IDS_HIGH, S_ID_COUNT, S_MOST,
-    S_PROGRESS, S_RECEIVED, TOPIC, TOPIC_LEN)
+    FAST_READ, FLAGS, FREE_BLOCKS, IDS_UNSAVED, IN_USE, MOST_IDS, M_ARENA_STATE, M_COUNT, M_REFS,
+    NONE, NOW, PACKETS_IN, PACKETS_OUT, PACKET_ID, PAYLOAD, PKT, POOL, PUBLISHES, PUBLISH_IN,
+    QUOTA_BLOCKS, QUOTA_SLOTS, R_END, R_FIRST, R_MID, SENDERS, SENDERS_WIDTH, SIZE, STATS, S_CONN,
+    S_DIRTY, S_IDS, S_IDS_HIGH, S_ID_COUNT, S_MOST, S_PROGRESS, S_RECEIVED, TOPIC, TOPIC_LEN)
 from slotmq.fast.bytes_viper import find_route
 from slotmq.fast.deliveries_viper import acked, fan
 from slotmq.fast.messages_viper import place, put_ack, store
 
 # Positions in rows of tables/
-_QUOTA_SLOTS = 2
-_QUOTA_BLOCKS = 3
-_MOST_IDS = 0
-_IDS_UNSAVED = 1
 
 
 @micropython.viper
@@ -75,7 +71,7 @@ def fast_path(c, conn: int, buf, at: int, end: int) -> int:
                     if not ids[k] ^ packet_id:
                         dirty = ptr8(int(o) - o[S_DIRTY])
                         dirty[session] = dirty[session] | 2
-                        ptr32(int(o) - o[S_IDS_HIGH])[_IDS_UNSAVED] = 1
+                        ptr32(int(o) - o[S_IDS_HIGH])[IDS_UNSAVED] = 1
                         counts[session] = counts[session] - 1
                         ids[k] = ids[counts[session]]
                         answer = 0x70
@@ -257,9 +253,9 @@ def accept(c, conn: int, slot: int, buf) -> int:
         size = p[END] - p[PAYLOAD]
         window = ptr32(int(o) - o[D_WINDOW])
         arena = ptr32(int(o) - o[M_ARENA_STATE])
-        if ptr32(int(o) - o[M_COUNT])[IN_USE] >= window[_QUOTA_SLOTS]:
+        if ptr32(int(o) - o[M_COUNT])[IN_USE] >= window[QUOTA_SLOTS]:
             return 0
-        if (arena[FREE_BLOCKS] - window[_QUOTA_BLOCKS]) * arena[SIZE] - 2 < size + p[TOPIC_LEN]:
+        if (arena[FREE_BLOCKS] - window[QUOTA_BLOCKS]) * arena[SIZE] - 2 < size + p[TOPIC_LEN]:
             return 0
         msg = int(store(c, buf, p[TOPIC], p[TOPIC_LEN], p[PAYLOAD], size, qos << 1))
         if not msg ^ NONE:
@@ -274,7 +270,7 @@ def accept(c, conn: int, slot: int, buf) -> int:
         dirty = ptr8(int(o) - o[S_DIRTY])
         dirty[session] = dirty[session] | 2
         high = ptr32(int(o) - o[S_IDS_HIGH])
-        high[_IDS_UNSAVED] = 1
-        if at > high[_MOST_IDS]:
-            high[_MOST_IDS] = at
+        high[IDS_UNSAVED] = 1
+        if at > high[MOST_IDS]:
+            high[MOST_IDS] = at
     return 1

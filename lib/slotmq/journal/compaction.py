@@ -4,7 +4,8 @@
 from struct import pack_into
 
 from slotmq.constants import (ANONYMOUS, BODY_AT, CHANGED, ENOMEM, ENOSPC, FOR_THIS_PACKET,
-    HAS_ROW, NEVER, NONE, NOTICE, PROGRAM, PUBLISH_TYPE, RETRY, ROW, WARNING, WHOLE)
+    HAS_ROW, IDS_UNSAVED, MAX_INFLIGHT, NEVER, NONE, NOTICE, PROGRAM, PUBLISH_TYPE, RETRY, ROW,
+    UNSAVED, WARNING, WHOLE)
 from slotmq.fast.journal import next_bit
 from slotmq.journal import records
 from slotmq.journal.writer import Journal
@@ -85,7 +86,7 @@ def make(journal):
     medium = journal.medium
     journal.whole = False
     # The most QoS 2 deliveries that may have been sent without a row that says so
-    journal.window = min(journal.broker.deliveries.window[0], NONE)
+    journal.window = min(journal.broker.deliveries.window[MAX_INFLIGHT], NONE)
     journal.generation += 1
     pack_into(">I", journal.seed, 0, journal.generation)
     medium.begin(journal.generation)
@@ -117,12 +118,12 @@ def _write_by_table(journal, broker):
     # A COMMIT follows each table: in a damaged file, the tables before the damage count. (In
     # flash, the generation before can be read instead.) Two COMMITs in a row say that all tables
     # are there; the caller writes the second one.
-    broker.sessions.ids_high[1] = broker.deliveries.count[4] = 0
+    broker.sessions.ids_high[IDS_UNSAVED] = broker.deliveries.count[UNSAVED] = 0
     broker.retained.changed = False
     journal.write()
-    broker.sessions.ids_high[1] = 1
+    broker.sessions.ids_high[IDS_UNSAVED] = 1
     journal.write()
-    broker.deliveries.count[4] = 1
+    broker.deliveries.count[UNSAVED] = 1
     journal.write()
     broker.retained.changed = True
     journal.write()
@@ -143,7 +144,7 @@ def _forget(journal):
     for i in range(broker.messages.slots):
         broker.messages.flags[i] &= ~HAS_ROW
     broker.sessions.changed = broker.subscriptions.changed = broker.retained.changed = True
-    broker.deliveries.count[4] = broker.sessions.ids_high[1] = 1
+    broker.deliveries.count[UNSAVED] = broker.sessions.ids_high[IDS_UNSAVED] = 1
 
 
 # Space for the next generation
@@ -161,7 +162,7 @@ def spare(journal):
         _MARGIN if broker.journal_full or is_short and not medium.spare(end + 2 * _FAR) else _FAR
     )
     is_full = margin == _MARGIN and not medium.spare(end + 2 * _MARGIN)
-    if is_full and (end > journal.snapshot or broker.deliveries.count[4]):
+    if is_full and (end > journal.snapshot or broker.deliveries.count[UNSAVED]):
         compact(journal)
         return
     if is_full:

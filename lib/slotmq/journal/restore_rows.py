@@ -13,7 +13,8 @@
 # time anew, and nobody could clear it where it is retained. Allocates.
 from struct import unpack_from
 
-from slotmq.constants import ANONYMOUS, DUP, EIO, EXTRA, FREE, NONE, QUEUED, RELEASED
+from slotmq.constants import (ANONYMOUS, DUP, EIO, EXTRA, FIRST_FREE, FREE, IN_USE, LAST_FREE,
+    MOST_IN_USE, NONE, QUEUED, RELEASED)
 from slotmq.fast import filter_ok, utf8_ok
 from slotmq.journal import records
 from slotmq.journal.reader import u16
@@ -51,7 +52,7 @@ class Restorer:
         self.expired = set()  # expired messages; only without version 5, which finds them itself
         self.odd = set()  # messages with control characters or noncharacters in their topics
         deliveries = broker.deliveries
-        deliveries.count[2] = deliveries.count[3] = NONE
+        deliveries.count[FIRST_FREE] = deliveries.count[LAST_FREE] = NONE
         # Offsets in the journal, by the slots there:
         self.since = {}  # session: where its first row is; earlier rows of the slot do not count
         self.left = {}  # session: its first row without a connection, after which none has one
@@ -263,15 +264,15 @@ class Restorer:
         topic = u16(buf, records.MESSAGE_SIZE) + 2
         self.must_fit(topic - 2, "topic of %d bytes", "topic_bytes")
         size = reader.size - records.MESSAGE_SIZE - (0 if broker.five else props)
-        msg = messages.count[2]
+        msg = messages.count[FIRST_FREE]
         first = messages.arena.take(size) if msg != messages.slots else NONE
         if first == NONE:
             raise no_space("messages", "messages or message_bytes")
         if not utf8_ok(buf, records.MESSAGE_SIZE + 2, topic - 2, 0):
             self.odd.add(msg)
-        messages.count[2] = messages.next[msg]
-        messages.count[0] += 1
-        messages.count[1] = max(messages.count[0], messages.count[1])
+        messages.count[FIRST_FREE] = messages.next[msg]
+        messages.count[IN_USE] += 1
+        messages.count[MOST_IN_USE] = max(messages.count[IN_USE], messages.count[MOST_IN_USE])
         messages.first[msg] = first
         messages.topic_len[msg] = topic - 2
         messages.payload_len[msg] = size - topic
@@ -333,8 +334,9 @@ class Restorer:
             sessions.tail[session] = slot
         else:
             deliveries.prev[after] = slot
-        deliveries.count[0] += 1
-        deliveries.count[1] = max(deliveries.count[0], deliveries.count[1])
+        count = deliveries.count
+        count[IN_USE] += 1
+        count[MOST_IN_USE] = max(count[IN_USE], count[MOST_IN_USE])
         if broker.five:
             broker.five.set_subscription(broker, slot, self._group(session, group), ident)
         if msg == NONE or self.rows.get(records.DELIVERY_RELEASED << 16 | slot, 0) > at:
@@ -375,12 +377,12 @@ class Restorer:
         """Chain the free slots of deliveries, in order, when all packet ids are restored."""
         deliveries = self.broker.deliveries
         count = deliveries.count
-        count[2] = count[3] = NONE
+        count[FIRST_FREE] = count[LAST_FREE] = NONE
         for slot in range(deliveries.slots):
             if deliveries.state[slot] == FREE:
                 deliveries.next[slot] = NONE
-                if count[3] == NONE:
-                    count[2] = slot
+                if count[LAST_FREE] == NONE:
+                    count[FIRST_FREE] = slot
                 else:
-                    deliveries.next[count[3]] = slot
-                count[3] = slot
+                    deliveries.next[count[LAST_FREE]] = slot
+                count[LAST_FREE] = slot

@@ -7,7 +7,7 @@ import gc
 import sys
 
 from slotmq.config.settings import ConfError
-from slotmq.constants import ENOENT, INFO, NONE, QUEUED, WARNING
+from slotmq.constants import ENOENT, INFO, IN_USE, NONE, QUEUED, WARNING
 from slotmq.delivery import lifecycle
 from slotmq.fast import finish, unref
 from slotmq.platform import log, ondemand
@@ -186,8 +186,8 @@ def _setting(app, name):
 
 
 def _log_counts(broker):
-    counts = broker.sessions.names.count(), broker.messages.count[0]
-    counts += broker.deliveries.count[0], broker.retained.names.count()
+    counts = broker.sessions.names.count(), broker.messages.count[IN_USE]
+    counts += broker.deliveries.count[IN_USE], broker.retained.names.count()
     text = "The journal: %d sessions, %d messages (%d deliveries, %d retained) are back."
     if not counts[0] + counts[1]:
         text, counts = "The journal: nothing is back, it begins anew.", ()

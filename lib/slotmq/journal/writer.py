@@ -18,8 +18,8 @@
 # else allocates after construction, unless the medium does.
 from struct import pack_into
 
-from slotmq.constants import (BODY_AT, BY, CHANGED, EXTRA, FREE, HAS_ROW, MINUTE, NEVER, NONE,
-    RELEASED, RETRY, ROW)
+from slotmq.constants import (BODY_AT, BY, CHANGED, EXTRA, FREE, HAS_ROW, IDS_UNSAVED, MINUTE,
+    NEVER, NONE, RELEASED, RETRY, ROW, UNSAVED)
 from slotmq.delivery.encode import length_bytes, put_header, put_u16
 from slotmq.fast.journal import crc_add, crc_put, crc_start, crc_state, next_bit
 from slotmq.journal import records
@@ -98,9 +98,9 @@ class Journal:
     def _is_due(self, now):
         # The end of a delivery may wait; anything else only with persistence_sync interval.
         broker = self.broker
-        ended = broker.deliveries.count[4]
+        ended = broker.deliveries.count[UNSAVED]
         changed = broker.sessions.changed or broker.subscriptions.changed or ended & 1
-        changed = changed or broker.retained.changed or broker.sessions.ids_high[1]
+        changed = changed or broker.retained.changed or broker.sessions.ids_high[IDS_UNSAVED]
         if changed and self.always or not self.whole:
             return True
         waited = now - self.saved
@@ -123,9 +123,9 @@ class Journal:
         if broker.sessions.changed or broker.subscriptions.changed:
             with heap.lifted:
                 self._compaction().write(self)
-        if broker.sessions.ids_high[1]:
+        if broker.sessions.ids_high[IDS_UNSAVED]:
             self._received(broker.sessions)
-        if broker.deliveries.count[4]:
+        if broker.deliveries.count[UNSAVED]:
             self._deliveries(broker.deliveries)
         if broker.retained.changed:
             self._retained(broker.retained)
@@ -157,7 +157,7 @@ class Journal:
                     at = put_u16(buf, at, NONE if messages is None else messages[i])
                 self.record(records.RECEIVED, at - BODY_AT)
             session = next_bit(sessions.dirty, session + 1, sessions.slots, 2)
-        sessions.ids_high[1] = 0
+        sessions.ids_high[IDS_UNSAVED] = 0
 
     def _deliveries(self, deliveries):
         # New deliveries stand at the end of their session's list; their rows keep that order.
@@ -179,7 +179,7 @@ class Journal:
                     self.of_slot(records.DELIVERY_GONE, entry)
                 entry = NONE if is_free else deliveries.next[entry]
             at = next_bit(flags, at, deliveries.slots, CHANGED)
-        deliveries.count[4] = 0
+        deliveries.count[UNSAVED] = 0
 
     def _needs_row(self, deliveries, entry):
         state = deliveries.state[entry]

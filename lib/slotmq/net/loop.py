@@ -12,8 +12,9 @@
 # CONNECT, SUBSCRIBE, connections that open or close, the log, $SYS, hooks. So an allocation in
 # the steady state is an error at once, and call frames are on the C stack.
 # (poll.modify allocates only where objects lie above 2 GB.)
-from slotmq.constants import (ALL_BITS, BLOCKED, BYTES_OUT, EACH_TURN, EAGAIN, ENOBUFS, GONE, HUP,
-    IDLE, IN, LAST_MS, LINGERING, LOST, NONE, OUT, SERVED, TICK)
+from slotmq.constants import (ALL_BITS, BLOCKED, BYTES_OUT, DIRTY_CONNS, EACH_TURN, EAGAIN,
+    ENOBUFS, GONE, HUP, IDLE, IN, LAST_MS, LINGERING, LOST, NONE, NOW, OUT, PENDING_COUNT, SERVED,
+    TICK)
 from slotmq.fast import copy, next_dirty, pump
 from slotmq.net import closing
 from slotmq.net.listeners import Listeners
@@ -132,7 +133,7 @@ class Loop:
             last = counts[LAST_MS] - ALL_BITS + tenths * 100
             counts[LAST_MS] = last - 1 if last > 0 else last + ALL_BITS
             broker.now += tenths
-            broker.clock[0] = broker.now
+            broker.clock[NOW] = broker.now
             # After a stall read all clients first, then check keep-alive.
             self.stalled = tenths >= _STALL and not self.stalled
             if broker.now >= self.next_tick and not self.stalled:
@@ -329,12 +330,12 @@ class Loop:
 
         Closing one may publish its will, which is output for others."""
         broker, conns, counts, pending = self.at_end
-        if pending[0]:
+        if pending[PENDING_COUNT]:
             broker.drain()
         while True:
             # Before the list is emptied: if a commit runs out of heap, the connections stay on it.
             broker.journal and broker.journal.commit()
-            while counts[0]:
+            while counts[DIRTY_CONNS]:
                 conn = next_dirty(conns.columns)
                 if conn != NONE:
                     self.flush(conn)

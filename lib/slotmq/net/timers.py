@@ -2,8 +2,8 @@
 # epoch, updates of $SYS. The loop calls tick() several times a second. The unit of time is a tenth
 # of a second; every 300 days the clock's zero moves (tables/epoch.py). Owns nothing. Allocates
 # only for a new epoch, for the log and for $SYS.
-from slotmq.constants import (CARRY, CONNECTED, EPOCH, FIVE, IN, LOGGED_REFUSALS, NEW, NONE,
-    PUBLISH_OUT, QOS_0, TIMED_OUT, WARNING)
+from slotmq.constants import (CARRY, CONNECTED, EPOCH, FAST_READ, FIVE, IN, LOGGED_REFUSALS,
+    LOOK_AT, NEW, NONE, PUBLISHES, PUBLISH_OUT, QOS_0, TIMED_OUT, WARNING)
 from slotmq.platform import heap, ondemand
 
 _NEXT_LOOK = 100  # tenths of a second between two log lines about full tables
@@ -16,7 +16,7 @@ def tick(broker):
         _begin_epoch(broker)
     conns = broker.conns
     waiting = False  # does a connection wait for a reassembly buffer?
-    for conn in range(0 if conns.reassembly[3] else conns.top):
+    for conn in range(0 if conns.reassembly[FAST_READ] else conns.top):
         if conns.waits_for_reassembly(conn):
             # It is not read until it has a buffer, so it must not time out.
             conns.last_activity[conn] = broker.now
@@ -63,13 +63,13 @@ def _begin_epoch(broker):
 def _count(broker):
     # Keep counters below 30 bits, and log that a table was full.
     counts = broker.conns.counts
-    broker.stats[PUBLISH_OUT] += counts[1]
-    counts[1] = 0
+    broker.stats[PUBLISH_OUT] += counts[PUBLISHES]
+    counts[PUBLISHES] = 0
     for k in range(7):
         if broker.stats[k] >= CARRY:
             broker.stats[k] -= CARRY
             broker.carried[k] += 1
-    if broker._log_mask & WARNING and broker.now >= broker.clock[1]:
+    if broker._log_mask & WARNING and broker.now >= broker.clock[LOOK_AT]:
         # Have tables refused or dropped more than the log says?
         k = broker.conns.refused + broker.messages.refused + broker.deliveries.refused
         table = broker.sessions
@@ -80,7 +80,7 @@ def _count(broker):
         if five:
             k += five.shares.refused + five.aliases.refused
         if k - broker.stats[LOGGED_REFUSALS] & 0xFFFF:
-            broker.clock[1] = broker.now + _NEXT_LOOK
+            broker.clock[LOOK_AT] = broker.now + _NEXT_LOOK
             heap.lift()
             try:
                 ondemand.take("status.log_full_tables", broker.now).log(broker, k)

@@ -1,7 +1,7 @@
 # websocket.py - MQTT over WebSocket [RFC 6455]: what stands between the loop and the stream of a
 # connection. Loaded for the first listener with `protocol websockets`.
 #
-#   stream ─readinto─> rx, frames ─unwrap, in place─> rx, MQTT         (fast/frames.py)
+#   stream ─readinto─> rx, frames ─unwrap, in place─> rx, MQTT         (fast/frames_*.py)
 #   stream <─write─ [rest] header + tx <─flush─ tx, MQTT
 #
 # A connection begins as Request (net/upgrade.py), which reads HTTP and becomes a WebSocket or
@@ -20,10 +20,14 @@
 from slotmq.constants import (CODE_PROTOCOL, CODE_SIZE, EAGAIN, ENOBUFS, F_AT, F_CLOSE, F_CONTROL,
     F_DONE, F_SIZE, LEFT, LOST, MALFORMED, NEW, PROTOCOL, TOO_BIG)
 from slotmq.fast import copy, utf8_ok
-from slotmq.fast.frames import unwrap
 from slotmq.platform import ondemand
 from slotmq.platform.arrays import i32
 from slotmq.platform.runtime import MICROPYTHON
+
+if MICROPYTHON:
+    from slotmq.fast.frames_viper import unwrap
+else:
+    from slotmq.fast.frames_cpython import unwrap
 
 _MOST_IDLE = 32  # frames without MQTT: before CONNECT, later in one read
 _SLOW_READ = 1024  # bytes

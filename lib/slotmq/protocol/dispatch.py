@@ -5,22 +5,16 @@
 # appended. readable() bounds the input: a turn reads at most rx_bytes from each client, and no
 # more than there is space for answers, so that no acknowledgement is lost. Owns nothing. Does not
 # allocate; handlers of CONNECT, SUBSCRIBE and UNSUBSCRIBE may.
-from slotmq.constants import (ACCEPTED, BLOCKED, BODY, BYTES_IN, DEBUG, END, ENDING, FIVE, FLAGS,
-    FOR_THIS_PACKET, MALFORMED, NEW, NONE, NOTICE, PACKETS_IN, PACKET_TOO_LARGE, POLICY_DISCONNECT,
-    PROTOCOL, PUBLISH_TYPE, QUOTA, REFUSED, START, TOO_BIG, TOTAL, TYPE, VERIFYING, WAITS, WITH_2)
+from slotmq.constants import (ACCEPTED, BLOCKED, BODY, BYTES_IN, DEBUG, END, ENDING, FAST_READ,
+    FIVE, FLAGS, FOR_THIS_PACKET, MALFORMED, NEW, NONE, NOTICE, PACKETS_IN, PACKET_TOO_LARGE,
+    POLICY_DISCONNECT, PROTOCOL, PUBLISH_TYPE, QUOTA, REFUSED, START, TOO_BIG, TOTAL, TYPE,
+    VERIFYING, WAITS, WITH_2)
 from slotmq.delivery.encode import put_u16
 from slotmq.delivery.lifecycle import publish_stored
 from slotmq.fast import copy, next_packet
 from slotmq.platform import heap, ondemand
-from slotmq.protocol.acks import (
-    handle_disconnect,
-    handle_pingreq,
-    handle_puback,
-    handle_pubcomp,
-    handle_pubrec,
-    handle_pubrel,
-    handle_unexpected,
-)
+from slotmq.protocol.acks import (handle_disconnect, handle_pingreq, handle_puback, handle_pubcomp,
+    handle_pubrec, handle_pubrel, handle_unexpected)
 from slotmq.protocol.publish import handle_publish
 
 _STRETCH = 2000  # bytes of a cut packet for which there is a time limit (net/timers.py)
@@ -107,7 +101,7 @@ def readable(broker, conn):
     elif buffered:
         # When the buffered bytes were read, no space was reserved for the answer to them.
         n -= 4 + min(buffered >> 2, conns.tx_bytes >> 1)
-    if not conns.reassembly[3] and not conns.has_reassembly(conn):
+    if not conns.reassembly[FAST_READ] and not conns.has_reassembly(conn):
         n = min(n, conns.tail_bytes - buffered)
     return max(0, min(n, len(broker.rx)))
 

@@ -2,8 +2,8 @@
 # create or resume its session, store its will, send CONNACK; and go_through(), which goes through
 # steps and refuses. See protocol/connect.py. The control plane: may allocate and free.
 from slotmq.constants import (ACCEPTED, CLEAN, CONNACK, CONNECTED, ENDING, FIVE, MALFORMED,
-    MALFORMED_PACKET, NONE, NOTICE, OK, PROTOCOL, QUOTA_CONNECTED, QUOTA_MOST, REFUSED,
-    REFUSE_FULL, REFUSE_ID, REFUSE_QUOTA, TAKEN_OVER, UNDER_WAY, UNKNOWN, WAITS, WILL)
+    MALFORMED_PACKET, MAX_INFLIGHT, NONE, NOTICE, OK, PROTOCOL, QUOTA_CONNECTED, QUOTA_MOST,
+    REFUSED, REFUSE_FULL, REFUSE_ID, REFUSE_QUOTA, TAKEN_OVER, UNDER_WAY, UNKNOWN, WAITS, WILL)
 from slotmq.delivery import lifecycle
 from slotmq.delivery.outgoing import put_ack
 from slotmq.fast import store, unref
@@ -203,7 +203,7 @@ OPENING = (
 
 def _bound_window(broker, conn):
     """The connection is that of a bridge of version 3: set its window."""
-    window = broker.deliveries.window[0]
+    window = broker.deliveries.window[MAX_INFLIGHT]
     if window > UNDER_WAY and not broker.settings.max_inflight_messages:
         window = UNDER_WAY
         broker.conns.level[conn] = _COUNTED

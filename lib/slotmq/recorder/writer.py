@@ -15,9 +15,13 @@ from slotmq.constants import (ENOSPC, FAILED, MOST_BYTES, NONE, OF_MESSAGE, REC_
     REC_CLIENT, REC_FILL, REC_LENGTH, REC_SEQ, REC_SIZE, REC_SPACE, REC_THIS, REC_TOPIC_ID, SOON,
     UNWANTED)
 from slotmq.fast import Names, copy, topic_matches
-from slotmq.fast.record import add, add_all, make
 from slotmq.platform import heap, ondemand
 from slotmq.platform.runtime import MICROPYTHON
+
+if MICROPYTHON:
+    from slotmq.fast.record_viper import add, add_all, make
+else:
+    from slotmq.fast.record_cpython import add, add_all, make
 
 _TOPICS_MOST = 512
 _DEF = 1

@@ -23,7 +23,7 @@
 # Incoming: `buffered` bytes of a cut packet have come. They are in `partial`, from partial_off on:
 # in the connection's tail if the packet is short, otherwise in a reassembly buffer
 # (reassembly_owner), of which there are fewer than connections.
-from slotmq.constants import IDLE, NEW, NONE, QUOTA_OPTIONS
+from slotmq.constants import DIRTY_CONNS, FAST_READ, IDLE, IN_USE, NEW, NONE, QUOTA_OPTIONS, SERVED
 from slotmq.fast import copy
 from slotmq.platform.arrays import chain, i32, u16
 from slotmq.platform.runtime import MICROPYTHON
@@ -135,8 +135,8 @@ class Connections:
     def mark_dirty(self, conn):
         counts = self.counts
         self.out[conn] = _DIRTY
-        self.dirty[counts[0]] = conn
-        counts[0] += 1
+        self.dirty[counts[DIRTY_CONNS]] = conn
+        counts[DIRTY_CONNS] += 1
 
     def has_reassembly(self, conn):
         return self.partial_off[conn] >= self.slots * self.tail_bytes
@@ -170,10 +170,10 @@ class Connections:
         """Forget the buffered bytes and give a reassembly buffer back."""
         if self.has_reassembly(conn):
             k = (self.partial_off[conn] - self.slots * self.tail_bytes) // self.reassembly_bytes
-            assert self.reassembly_owner[k] == conn and self.reassembly[0] > 0
+            assert self.reassembly_owner[k] == conn and self.reassembly[IN_USE] > 0
             self.reassembly_owner[k] = NONE
-            self.reassembly[0] -= 1
-            self.reassembly[3] = self.rx_bytes
+            self.reassembly[IN_USE] -= 1
+            self.reassembly[FAST_READ] = self.rx_bytes
         self.partial_off[conn] = conn * self.tail_bytes
         self.buffered[conn] = 0
 
@@ -188,7 +188,7 @@ def _make_buffers(conns, n, limits):
     # bits of ms), the connection that is served or -1, reasons why it must finish each turn:
     # connections that are paused, bridges; must it finish each in which something happened?]
     conns.counts = i32(6)
-    conns.counts[3] = -1
+    conns.counts[SERVED] = -1
     conns.chunked_msg = u16(n, NONE)
     conns.chunked_off = i32(n)  # bytes of it already in tx
     conns.chunked_id = u16(n)  # packet id that must still be placed, or 0
@@ -198,7 +198,7 @@ def _make_buffers(conns, n, limits):
     # Reassembly buffers: [in use, most in use so far, refused, bytes that the fast path may
     # read at once: 0 while all buffers are in use]
     conns.reassembly = i32(4)
-    conns.reassembly[3] = conns.rx_bytes = limits.rx_bytes
+    conns.reassembly[FAST_READ] = conns.rx_bytes = limits.rx_bytes
     conns.reassembly_owner = u16(limits.reassembly, NONE)
     conns.tail_bytes = limits.tail_bytes
     conns.reassembly_bytes = limits.max_packet

@@ -16,7 +16,7 @@
 # SENT_1     PUBLISH QoS 1        PUBACK         done
 # SENT_2     PUBLISH QoS 2        PUBREC         RELEASED
 # RELEASED   PUBREL               PUBCOMP        done
-from slotmq.constants import FREE, NONE, QUEUED
+from slotmq.constants import FREE, LAST_FREE, NONE, QUEUED
 from slotmq.platform.arrays import chain, i32, u16
 
 _BEGUN = 12  # in flags: QoS 2 and DUP
@@ -43,7 +43,7 @@ class Deliveries:
         # 6  so many more than window[1] may wait for a session, if max_queued_bytes allows it
         # 7  max_inflight_bytes
         self.count = i32(8)
-        self.count[3] = n - 1
+        self.count[LAST_FREE] = n - 1
         self.refused = 0
         # 0  the most in flight of one session      1  the most that wait for one session
         # 2, 3  the quotas of sessions are checked with more message slots in use than [2], or with

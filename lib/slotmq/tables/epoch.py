@@ -7,7 +7,7 @@
 # `now` is below 600 days (net/timers.py), and nothing is due more than 579 days later. Times
 # before _LEAST become _LEAST: no timeout is as long. Loaded on demand; owns nothing. Does not
 # allocate, because it must not fail half way.
-from slotmq.constants import EXTRA, NEVER, NONE
+from slotmq.constants import EXTRA, NEVER, NONE, NOW
 
 _LEAST = -0x20000000  # tenths of a second
 _FAR_STEP = 335544320  # tenths of a second: 2 ** 25 seconds
@@ -16,7 +16,7 @@ _FAR_STEP = 335544320  # tenths of a second: 2 ** 25 seconds
 def take(broker, by):
     """Move the clock's zero `by` tenths of a second later."""
     _move(broker.clock, by)
-    broker.now = broker.clock[0] = broker.now - by
+    broker.now = broker.clock[NOW] = broker.now - by
     broker.carried[7] += 1
     conns = broker.conns
     _move(conns.opened, by)

@@ -3,7 +3,7 @@
 # Owns the set of topics that have one, and the message slot of each. Sets the numbers from which
 # the quotas of sessions are checked, because quotas are parts of what retained messages leave.
 # Does not allocate after construction.
-from slotmq.constants import NONE
+from slotmq.constants import NONE, QUOTA_BLOCKS, QUOTA_SLOTS
 from slotmq.fast import Names
 from slotmq.platform.arrays import u16
 
@@ -56,8 +56,8 @@ class Retained:
         messages = self.messages
         count = self.names.count()
         left = messages.arena.blocks - self.blocks
-        self.window[2] = count + (messages.slots - count) * self.quota // 100
-        self.window[3] = left - left * self.quota // 100
+        self.window[QUOTA_SLOTS] = count + (messages.slots - count) * self.quota // 100
+        self.window[QUOTA_BLOCKS] = left - left * self.quota // 100
 
     def remove(self, slot):
         """Forget the topic; -> its message, whose reference is now the caller's."""

@@ -11,7 +11,7 @@
 # Receive list: ids[session * received + i], i < id_count: packet ids between PUBLISH and PUBREL
 # [4.3.3-2]; none is forgotten before PUBREL. With qos2_delivery release, id_msg has the message
 # of each until then.
-from slotmq.constants import NONE
+from slotmq.constants import IDS_UNSAVED, MOST_IDS, NONE
 from slotmq.fast import Names, find_id
 from slotmq.platform.arrays import i32, u16
 from slotmq.platform.runtime import MICROPYTHON
@@ -98,8 +98,8 @@ class Sessions:
         self._touch_ids(session)
         self.ids[at] = packet_id
         self.id_count[session] = count + 1
-        if count >= self.ids_high[0]:
-            self.ids_high[0] = count + 1
+        if count >= self.ids_high[MOST_IDS]:
+            self.ids_high[MOST_IDS] = count + 1
         return at
 
     def remove_received(self, session, at):
@@ -120,4 +120,4 @@ class Sessions:
 
     def _touch_ids(self, session):
         self.dirty[session] |= 2
-        self.ids_high[1] = 1
+        self.ids_high[IDS_UNSAVED] = 1

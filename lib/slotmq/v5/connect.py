@@ -1,7 +1,7 @@
 # connect.py - what MQTT 5.0 adds to the steps of CONNECT [5.0, 3.1]; it is Fields.v5 of
 # protocol/connect.py. Owns nothing. Control plane: may allocate and free.
-from slotmq.constants import (BODY, DATA, END, MALFORMED_PACKET, METHOD, MORE, OK, OTHER,
-    PACKET_MAX, PACKET_TOO_LARGE, PASSWORD, PLAIN, PROTOCOL_ERROR, RESPONSE, SESSION_EXPIRY,
+from slotmq.constants import (BODY, DATA, END, MALFORMED_PACKET, MAX_INFLIGHT, METHOD, MORE, OK,
+    OTHER, PACKET_MAX, PACKET_TOO_LARGE, PASSWORD, PLAIN, PROTOCOL_ERROR, RESPONSE, SESSION_EXPIRY,
     USER_NAME, WILL)
 from slotmq.fast import utf8_ok
 from slotmq.v5 import connack
@@ -88,7 +88,7 @@ def _take_properties(broker, conn, buf, fields):
         return PROTOCOL_ERROR
     fields.expiry = values[SESSION_EXPIRY] if found >> SESSION_EXPIRY & 1 else 0
     asked = values[_RECEIVE_MAX] if found >> _RECEIVE_MAX & 1 else 65535
-    five.receive_max[conn] = min(asked, broker.deliveries.window[0])
+    five.receive_max[conn] = min(asked, broker.deliveries.window[MAX_INFLIGHT])
     five.packet_max[conn] = values[_LARGEST] if found >> _LARGEST & 1 else 0
     offered = values[_ALIAS_MAX] if found >> _ALIAS_MAX & 1 else 0
     aliases = five.aliases

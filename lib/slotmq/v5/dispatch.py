@@ -3,13 +3,8 @@
 # code of version 5. Owns nothing. Handlers of CONNECT, AUTH, SUBSCRIBE and UNSUBSCRIBE allocate.
 from slotmq.protocol.acks import handle_unexpected
 from slotmq.protocol.dispatch import by_type, control
-from slotmq.v5.acks import (
-    handle_disconnect,
-    handle_puback,
-    handle_pubcomp,
-    handle_pubrec,
-    handle_pubrel,
-)
+from slotmq.v5.acks import (handle_disconnect, handle_puback, handle_pubcomp, handle_pubrec,
+    handle_pubrel)
 from slotmq.v5.publish import handle_publish
 
 

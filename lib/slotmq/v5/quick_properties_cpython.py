@@ -1,7 +1,7 @@
 # quick_properties_cpython.py - puts fast/properties_cpython.py in place: packets that the fast
 # path leaves go there before they go to the handlers. The first client of version 5 has it done.
 # With an interceptor that must see each property, such as the recorder, nothing changes.
-from slotmq.constants import BLOCKED, BRIDGE, PLAIN
+from slotmq.constants import BLOCKED, BRIDGE, INFLIGHT_BYTES, NOW, PLAIN
 from slotmq.delivery import routing
 from slotmq.fast import fast_path
 from slotmq.fast.properties_cpython import Quick
@@ -46,9 +46,9 @@ def drain(broker, session):
         drain_plainly(broker, session)
         return
     sessions = broker.sessions
-    sessions.progress[session] = broker.clock[0] = broker.now
+    sessions.progress[session] = broker.clock[NOW] = broker.now
     most = broker.five.receive_max[conn]
-    if broker.deliveries.count[7]:
+    if broker.deliveries.count[INFLIGHT_BYTES]:
         most = routing.ask_quota(broker, session, most, 0, 0, -1, most)
     quick = broker.five.quick
     conns = broker.conns

@@ -3,7 +3,7 @@
 #
 # Owns the Source: where topic, properties and payload are, in a message slot or in the packet that
 # brought them. store() copies it into a slot. Does not allocate after construction.
-from slotmq.constants import EXTRA, NEAR, NONE
+from slotmq.constants import EXTRA, FIRST_FREE, IN_USE, MOST_IN_USE, NEAR, NONE
 from slotmq.delivery.encode import put_u16
 from slotmq.fast import copy
 
@@ -69,7 +69,7 @@ def store(broker, flags):
     source = broker.five.source
     messages = broker.messages
     count = messages.count
-    msg = count[2]
+    msg = count[FIRST_FREE]
     if msg == messages.slots:
         return NONE
     arena = messages.arena
@@ -81,9 +81,9 @@ def store(broker, flags):
     arena.move(first, 0, source.scratch, 0, 2, 0)
     arena.move(first, 2, source.tbuf, source.topic, n, 0)
     arena.move(first, 2 + n, source.buf, source.at, source.size, 0)
-    count[2] = messages.next[msg]
-    count[0] += 1
-    count[1] = max(count[0], count[1])
+    count[FIRST_FREE] = messages.next[msg]
+    count[IN_USE] += 1
+    count[MOST_IN_USE] = max(count[IN_USE], count[MOST_IN_USE])
     messages.first[msg] = first
     messages.topic_len[msg] = n
     messages.payload_len[msg] = source.size

@@ -7,8 +7,8 @@ from struct import unpack
 from packets import publish
 
 from slotmq.fast import Names
-from slotmq.fast.record import add_all, make
 from slotmq.platform.arrays import u16
+from slotmq.recorder.writer import add_all, make
 
 BLOCK = 4096
 FILL, SEQ, SPACE, THIS, SKIP = 0, 4, 7, 15, 18
