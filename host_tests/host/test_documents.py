@@ -58,7 +58,7 @@ LINKING = [
 LONGEST = {  # lines
     "README.md": 200,
     "lib/DESIGN.md": 600,
-    "CONTRIBUTING.md": 150,
+    "CONTRIBUTING.md": 165,
     "docs/glossary.md": 60,
     **dict.fromkeys(DECISIONS, 60),
 }
