@@ -34,19 +34,6 @@ def _create(table, *args):
     return table(*args)
 
 
-def _make_tables(broker, limits, settings):
-    broker.now = 0
-    broker.clock = i32(13)  # [now, for the fast path; times of status/log_full_tables.py ...]
-    broker.auto_id = 0
-    broker.connected = 0  # network connections that have a session
-    broker.messages = _create(Messages, limits)
-    broker.sessions = _create(Sessions, limits, settings.qos2_delivery == "release")
-    broker.subscriptions = _create(Subscriptions, limits, settings.allow_duplicate_messages)
-    broker.conns = _create(Connections, limits, broker.subscriptions.pool, broker.sessions.conn)
-    broker.deliveries = _create(Deliveries, limits)
-    broker.retained = _create(Retained, limits, broker.messages, broker.deliveries.window)
-
-
 def _make_state(broker, limits):
     # A topic at its beginning, a filter at its end
     broker.work = bytearray(2 * limits.topic_bytes + 64)
@@ -111,7 +98,16 @@ class Broker:
         # MicroPython searches for free memory from the beginning of the heap. A hole before
         # the tables, released at the end, keeps the search for short-lived objects short.
         hole = bytearray(limits.hole_bytes())
-        _make_tables(self, limits, settings)
+        self.now = 0
+        self.clock = i32(13)  # [now, for the fast path; times of status/log_full_tables.py ...]
+        self.auto_id = 0
+        self.connected = 0  # network connections that have a session
+        self.messages = _create(Messages, limits)
+        self.sessions = _create(Sessions, limits, settings.qos2_delivery == "release")
+        self.subscriptions = _create(Subscriptions, limits, settings.allow_duplicate_messages)
+        self.conns = _create(Connections, limits, self.subscriptions.pool, self.sessions.conn)
+        self.deliveries = _create(Deliveries, limits)
+        self.retained = _create(Retained, limits, self.messages, self.deliveries.window)
         self.on_reload = None
         # Which user a session belongs to, and who may do what; None: nobody is asked
         self.owners = self.acl = None

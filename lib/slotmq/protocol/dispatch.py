@@ -141,8 +141,7 @@ def _handle(broker, conn, buf, at, end, buffered):
         broker.users.hold(conn, buf, at, end, broker.stats, 0)
         return end
     handlers = _handlers(broker, conn)
-    count = 0
-    n = 0
+    count = n = 0
     while at < end:
         if handlers is not broker.first_handlers and not buffered:
             if broker.fast_path or broker.bridges:
@@ -152,8 +151,10 @@ def _handle(broker, conn, buf, at, end, buffered):
         n = next_packet(buf, at, end, pkt)
         if n <= 0:
             break
-        if broker.journal and broker.journal.limit:
-            _weigh(broker, n)
+        if broker.journal and broker.journal.limit:  # little space: enough for this one?
+            heap.lift()
+            ondemand.take("journal.compaction", broker.now).weigh(broker.journal, pkt[TYPE], n)
+            heap.drop()
         count += 1
         at += n
         broker.stats[BYTES_IN] += n
@@ -188,14 +189,6 @@ def _handle(broker, conn, buf, at, end, buffered):
             at = end
     broker.stats[PACKETS_IN] += count
     return at if at == end else _rest(broker, conn, buf, at, end, n, handlers)
-
-
-def _weigh(broker, n):
-    # The journal has little space: enough for this packet?
-    heap.lift()
-    compaction = ondemand.take("journal.compaction", broker.now)
-    compaction.weigh(broker.journal, broker.pkt[TYPE], n)
-    heap.drop()
 
 
 def _rest(broker, conn, buf, at, end, n, handlers):

@@ -525,7 +525,7 @@ class TestOtherCode(FastCase):
 
 
 class TestProperties(FastCase):
-    """What fast/properties_cpython.py takes."""
+    """What fast/properties_cpython.py takes, and leaves; twins/properties.py has the bytes too."""
 
     WITH_PROPERTIES = True
 
@@ -560,27 +560,6 @@ class TestProperties(FastCase):
                         wanted = self.publish(level, b"p" * size, properties=section)
                         wanted += self.publish(level, b"next", properties=USER)
                         self.assertEqual(self.got(client), wanted + self.publish(level, b"last"))
-
-    def test_qos_1_and_2(self):
-        for qos in (1, 2):
-            sender = self.client("s", 5, None)
-            receivers = [(level, self.client(f"{level}", level, qos)) for level in (3, 5)]
-            sender.send(self.publish(5, b"first"))
-            self.world.turn(2)
-            for _, client in receivers:
-                client.packets()
-            self.check_fast(sender, self.publish(5, b"p", qos, 9, USER))
-            self.assertEqual(self.got(sender), ack(PUBACK if qos == 1 else PUBREC, 9))
-            for level, client in receivers:
-                (found,) = client.packets()
-                packet_id = found[5] << 8 | found[6]
-                self.assertEqual(bytes(found), self.publish(level, b"p", qos, packet_id, USER))
-                client.send(ack(PUBACK if qos == 1 else PUBREC, packet_id))
-                self.world.turn(2)
-                qos == 2 and client.answer()
-            self.world.turn(2)
-            sender.send(ack(PUBREL, 9))
-            self.world.turn(2)
 
     def test_sections_that_the_fast_path_does_not_know(self):
         sender = self.client("s", 5, None)
@@ -649,37 +628,6 @@ class TestProperties(FastCase):
             known += packets5.publish("", b"p", properties=b"\x23\0\1")
             self.assertEqual(self.got(with_alias), known)
             self.assertEqual(self.got(of_3), publish("long", b"q") + publish("long", b"p"))
-
-    def test_an_alias_that_is_unknown_or_too_high(self):
-        for alias in (2, 200):
-            sender = self.client("s", 5, None)
-            self.assertFalse(
-                self.is_fast(
-                    sender, packets5.publish("", b"q", properties=bytes((0x23, 0, alias)))
-                )
-            )
-            self.assertEqual(self.got(sender)[:2], b"\xe0\2")
-            self.wait(2)
-
-    def test_a_message_to_its_own_sender_goes_to_the_handlers(self):
-        """It may be longer than what came, so its space is not certain."""
-        sender = self.client("s", 5, topic="long")
-        set_it = packets5.publish("long", b"p", properties=b"\x23\0\1")
-        sender.send(set_it)
-        self.world.turn(2)
-        sender.packets()
-        data = packets5.publish("", b"q", properties=b"\x23\0\1")
-        self.assertFalse(self.is_fast(sender, data * 5))
-        self.assertEqual(self.got(sender), packets5.publish("long", b"q") * 5)
-
-    def test_the_largest_packet_of_a_receiver(self):
-        sender = self.client("s", 5, None)
-        receiver = self.client("r", 5, properties=b"\x27\0\0\0\x28")
-        for size in (20, 26, 27, 20):
-            sender.send(self.publish(5, b"p" * size, properties=USER))
-            self.world.turn(2)
-        wanted = [self.publish(5, b"p" * size, properties=USER) for size in (20, 26, 20)]
-        self.assertEqual(self.got(receiver), b"".join(wanted))
 
     def test_messages_that_expire(self):
         """At QoS 1 and 2: what is left when it leaves, and nothing once it has expired."""
