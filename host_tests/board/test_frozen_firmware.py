@@ -41,7 +41,7 @@ SETTLED = 5  # messages of APP until modules loaded on demand are unloaded
 # The machine code of a function
 NATIVE = re.compile(r"fun_data_(\w+)\[\d+\] [^=\n]+\.text[^=\n]+= \{(.*?)\n\};", re.DOTALL)
 LOAD, OVER = 0x4800, 0xE001  # ldr rN, [pc, #0]; b over the constant
-FREE_MIN = 120_000  # bytes; with the code in files 73,000 are free
+FREE_MIN = 130_000  # bytes; with the code in files 73,000 are free
 
 
 def firmware() -> Path:
