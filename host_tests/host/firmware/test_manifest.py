@@ -18,9 +18,8 @@ def test_a_boards_manifest_freezes_broker_and_firmware(
     frozen: list[str] = []
     ports: list[str] = []
 
-    def package(folder: str, files: list[str] | None = None, **_: object) -> None:
-        found = files or [each.name for each in Path(folder).glob("*.py")]
-        assert all((Path(folder) / each).is_file() for each in found)
+    def package(folder: str, base_path: str = ".", **_: object) -> None:
+        found = [each.name for each in Path(base_path, folder).glob("*.py")]
         frozen.extend(f"{folder}/{each}" for each in found)
 
     def include(path: str) -> None:
@@ -38,8 +37,8 @@ def test_a_boards_manifest_freezes_broker_and_firmware(
     include(f"boards/{name}/manifest.py")
     assert len(ports) == 1 and ports[0].endswith("manifest.py")
     assert {
-        "slotmq/broker.py",
-        "slotmq/fast/bytes_viper.py",
+        "slotmq/core.py",
+        "slotmq/viper.py",
         "slotmq_run/boot.py",
         "slotmq_run/network_link.py",
     } <= set(frozen)
