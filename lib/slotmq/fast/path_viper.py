@@ -190,34 +190,44 @@ def translate(c, slot: int, buf, start: int, level: int) -> int:
     else:
         rest -= 2
     size = rest + 2 + (1 if rest >> 7 else 0)
-    if rest >> 14 or int(place(c, i, end, buf, stop - size, -size)) ^ end:
-        return 0
-    failed = 0
-    if k ^ last:
-        failed = int(place(c, k, last, buf, start, n)) ^ last
-    while i < end:
+    first = i
+    conn = NONE
+    while i < end and not conn ^ NONE:
         conn = ptr16(int(o) - o[S_CONN])[ptr16(int(o) - o[POOL])[i] >> 2]
         i += 1
-        if conn ^ NONE:
-            d = tx_end[conn] - size
-            if failed:
-                tx_end[conn] = d
-                counts = ptr32(int(o) - o[C_COUNTS])
+    # One gets it from the receive buffer, those behind it from its outgoing buffer
+    if rest >> 14 or int(place(c, first, i, buf, stop - size, -size)) ^ i:
+        return 0
+    failed = 0
+    if conn ^ NONE:
+        d = int(o) - o[C_TX] + tx_end[conn] - size
+        done = d - int(o)  # counted from the table, which is passed instead of tx
+        d += 1
+        if rest >> 7:
+            ptr8(d)[0] = rest | 128
+            d += 1
+        ptr8(d)[0] = rest >> 7 if rest >> 7 else rest
+        s = int(ptr8(buf)) + p[TOPIC] - 2
+        topic_end = s + p[TOPIC_LEN] + 2
+        while s < topic_end:
+            d += 1
+            ptr8(d)[0] = ptr8(s)[0]
+            s += 1
+        if level:
+            ptr8(d)[1] = 0
+        if i ^ end and int(place(c, i, end, c, done, -size)) ^ end:
+            failed = 1
+            end = i
+    if not failed and k ^ last:
+        failed = int(place(c, k, last, buf, start, n)) ^ last
+    if failed:
+        counts = ptr32(int(o) - o[C_COUNTS])
+        while first < end:
+            conn = ptr16(int(o) - o[S_CONN])[ptr16(int(o) - o[POOL])[first] >> 2]
+            first += 1
+            if conn ^ NONE:
+                tx_end[conn] = tx_end[conn] - size
                 counts[PUBLISHES] = counts[PUBLISHES] - 1
-                continue
-            d += int(o) - o[C_TX] + 1
-            if rest >> 7:
-                ptr8(d)[0] = rest | 128
-                d += 1
-            ptr8(d)[0] = rest >> 7 if rest >> 7 else rest
-            s = int(ptr8(buf)) + p[TOPIC] - 2
-            k = s + p[TOPIC_LEN] + 2
-            while s < k:
-                d += 1
-                ptr8(d)[0] = ptr8(s)[0]
-                s += 1
-            if level:
-                ptr8(d)[1] = 0
     return 0 if failed else 1
 
 
